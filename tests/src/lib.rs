@@ -1,0 +1,6 @@
+//! What the tests of the workspace share.
+#![expect(clippy::panic, reason = "a test reports by panicking")]
+
+pub mod cases;
+pub mod random;
+pub mod urls;
