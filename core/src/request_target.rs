@@ -185,9 +185,8 @@ impl HostField {
     /// What `Host` is for the URL of `key` (RFC 9110 s7.2), or `None` where `http` takes it for
     /// invalid.
     pub(crate) fn new(key: &UrlKeyRef<'_>) -> Option<Self> {
-        let written = key.written();
-        let port = written.port.then_some(key.port());
-        let mut text = String::from(written.host);
+        let (host, port) = (key.written_host(), key.written_port());
+        let mut text = String::from(host);
         if let Some(port) = port {
             write!(text, ":{port}").ok()?;
         }
@@ -195,7 +194,7 @@ impl HostField {
         Some(Self {
             value: HeaderValue::from_maybe_shared(text.clone()).ok()?,
             authority: Authority::from_maybe_shared(text).ok()?,
-            host_len: written.host.len(),
+            host_len: host.len(),
             port,
         })
     }
@@ -203,8 +202,7 @@ impl HostField {
     /// Whether this is what the URL of `key` wrote, to the letter.
     #[inline]
     pub(crate) fn is_of(&self, key: &UrlKeyRef<'_>) -> bool {
-        let written = key.written();
-        written.host == self.text() && written.port.then_some(key.port()) == self.port
+        key.written_host() == self.text() && key.written_port() == self.port
     }
 
     /// The host alone, IPv6 in its brackets.

@@ -112,16 +112,24 @@ pub struct Forgotten<T> {
 pub struct Selector<T> {
     config: SelectorConfig,
     clock: Clock,
-    table: HashTable<RawId>,
+    table: HashTable<Known>,
     entries: Slab<Entry<T>>,
     /// Idle entries, the least recently used one at the front.
     idle: List,
     forgotten: VecDeque<Forgotten<T>>,
 }
 
+/// The key of an entry: in the table, where a lookup compares it without another step.
+#[derive(Debug)]
+struct Known {
+    key: UrlKey,
+    id: RawId,
+}
+
 #[derive(Debug)]
 struct Entry<T> {
-    key: UrlKey,
+    /// Where its key is in the table.
+    hash: u64,
     /// The `Host` that the last URL asked for.
     host: Arc<HostField>,
     state: State,
@@ -175,7 +183,8 @@ impl<T> Selector<T> {
     /// The key of an origin.
     #[must_use]
     pub fn key(&self, origin: OriginId) -> Option<&UrlKey> {
-        self.entries.get(origin.0).map(|entry| &entry.key)
+        let hash = self.entries.get(origin.0)?.hash;
+        self.table.find(hash, |known| known.id == origin.0).map(|known| &known.key)
     }
 
     /// Selects the origin of a request with an absolute URI, and how to send the request there. An
@@ -195,7 +204,7 @@ impl<T> Selector<T> {
     ) -> Result<Selection, SelectError> {
         let caller_host = request_target::caller_host(&request.headers)
             .map_err(|_| SelectError::DuplicateHost)?;
-        let mut key = self.parse(&request.uri)?;
+        let mut key = UrlKeyRef::unchecked(&request.uri, &self.config.keys)?;
         if let Some(partition) = request.extensions.get::<Partition>() {
             key = key.with_partition(*partition);
         }
@@ -205,32 +214,42 @@ impl<T> Selector<T> {
                 self.touch(origin, now);
                 (origin, self.host_field(origin, &key)?)
             }
-            None => self.insert(&key, init, now)?,
+            None => {
+                key.check()?;
+                self.insert(&key, init, now)?
+            }
         };
         Ok(Selection { origin, target: RequestTarget::new(&key, host, caller_host) })
     }
 
-    /// The key of a URI, as this selector reads it: for [`find`](Self::find).
+    /// The origin that a URI names, if it is a known one.
     ///
     /// # Errors
     ///
     /// [`UrlKeyError`] where the URI names no origin.
     #[inline]
-    pub fn parse<'a>(&self, uri: &'a Uri) -> Result<UrlKeyRef<'a>, UrlKeyError> {
-        UrlKeyRef::new(uri, &self.config.keys)
+    pub fn find_uri(&self, uri: &Uri) -> Result<Option<OriginId>, UrlKeyError> {
+        let usual = UrlKeyRef::of_name_alone(uri, &self.config.keys);
+        match usual.and_then(|key| self.find(&key)) {
+            None => self.find_any_uri(uri),
+            found => Ok(found),
+        }
     }
 
-    /// The known origin of `key`, which must come from this selector's configuration.
+    /// Apart from [`find_uri`](Self::find_uri), so that a usual hit pays for nothing else.
+    #[inline(never)]
+    fn find_any_uri(&self, uri: &Uri) -> Result<Option<OriginId>, UrlKeyError> {
+        UrlKeyRef::new(uri, &self.config.keys).map(|key| self.find(&key))
+    }
+
+    /// The known origin of `key`, which must have been made with this selector's configuration.
     #[inline]
     #[must_use]
     pub fn find(&self, key: &UrlKeyRef<'_>) -> Option<OriginId> {
         let hash = key.hash_value();
-        let id = self.table.find(hash, |id| {
-            self.entries
-                .get(*id)
-                .is_some_and(|entry| entry.key.hash_value() == hash && entry.key == *key)
-        })?;
-        Some(OriginId(*id))
+        self.table
+            .find(hash, |known| known.key.hash_value() == hash && known.key == *key)
+            .map(|known| OriginId(known.id))
     }
 
     /// Says that an origin has something that must not be forgotten.
@@ -254,10 +273,9 @@ impl<T> Selector<T> {
     /// Forgets an origin, busy or idle, and returns what it held.
     pub fn remove(&mut self, origin: OriginId) -> Option<Forgotten<T>> {
         self.unlink_idle(origin);
-        let Entry { key, value, .. } = self.entries.remove(origin.0)?;
-        if let Ok(place) = self.table.find_entry(key.hash_value(), |id| *id == origin.0) {
-            place.remove();
-        }
+        let Entry { hash, value, .. } = self.entries.remove(origin.0)?;
+        let known = self.table.find_entry(hash, |known| known.id == origin.0).ok()?;
+        let (Known { key, .. }, _) = known.remove();
         if self.table.is_empty() && self.table.capacity() > KEPT_ROOM {
             self.table = HashTable::new();
         }
@@ -301,16 +319,14 @@ impl<T> Selector<T> {
         let value = init(&key);
         let hash = key.hash_value();
         let id = self.entries.insert(Entry {
-            key,
+            hash,
             host: Arc::clone(&host),
             state: State::Idle { since: now },
             links: Links::default(),
             value,
         });
         self.idle.push_back(&mut self.entries, id, |entry| &mut entry.links);
-        self.table.insert_unique(hash, id, |id| {
-            self.entries.get(*id).map_or(0, |entry| entry.key.hash_value())
-        });
+        self.table.insert_unique(hash, Known { key, id }, |known| known.key.hash_value());
         Ok((OriginId(id), host))
     }
 

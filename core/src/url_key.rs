@@ -24,6 +24,7 @@
 //! ```
 
 use alloc::boxed::Box;
+use alloc::format;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
@@ -31,7 +32,7 @@ use http::Uri;
 use url::Url;
 
 use self::origin::Origin;
-use self::parse::Split;
+use self::parse::Scanned;
 
 mod config;
 mod error;
@@ -47,24 +48,18 @@ pub use self::origin::{Host, Partition, Scheme};
 /// An origin as a key, borrowed from the URL that names it. Making one allocates nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct UrlKeyRef<'a> {
-    origin: Origin<Host<&'a str>>,
+    origin: Origin<&'a str>,
     /// The hash without the partition.
     hash: u64,
-    written: Written<'a>,
+    /// Whether the URL wrote a port.
+    port_is_written: bool,
 }
 
 /// An origin as a key, in its own memory and canonical: names are in lower case.
 #[derive(Debug, Clone)]
 pub struct UrlKey {
-    origin: Origin<Host<Box<str>>>,
+    origin: Origin<Box<str>>,
     hash: u64,
-}
-
-/// How the URL wrote its host, and whether it wrote a port: what `Host` repeats.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Written<'a> {
-    pub(crate) host: &'a str,
-    pub(crate) port: bool,
 }
 
 impl<'a> UrlKeyRef<'a> {
@@ -74,17 +69,37 @@ impl<'a> UrlKeyRef<'a> {
     ///
     /// [`UrlKeyError`] where the URI names no origin. The port is read from the text: the one that
     /// [`Uri::port_u16`] gives is wrong for some.
-    #[inline]
     pub fn new(uri: &'a Uri, config: &UrlKeyConfig) -> Result<Self, UrlKeyError> {
+        let key = Self::unchecked(uri, config)?;
+        key.check()?;
+        Ok(key)
+    }
+
+    /// The key of an absolute URI whose host may be no valid name. It equals no valid key then, so
+    /// that only what is not found has to be [checked](Self::check).
+    #[inline]
+    pub(crate) fn unchecked(uri: &'a Uri, config: &UrlKeyConfig) -> Result<Self, UrlKeyError> {
+        if let Some(key) = Self::of_name_alone(uri, config) {
+            return Ok(key);
+        }
         let scheme = scheme_of(uri)?;
         let authority = uri.authority().ok_or(UrlKeyError::NotAbsolute)?;
-        let split = Split::new(authority.as_str())?;
-        let host = parse::host(split.host, &config.hash_seed)?;
-        let port = match split.port {
-            None | Some("") => None,
-            Some(digits) => Some(parse::port(digits)?),
-        };
-        Ok(Self::from_parts(scheme, host, port, split.host, config))
+        let scanned = parse::authority(authority.as_str(), &config.hash_seed)?;
+        Ok(Self::from_scanned(scheme, scanned, config))
+    }
+
+    /// The same for most URIs, whose authority is a name and no more, and for no others.
+    #[inline(always)]
+    pub(crate) fn of_name_alone(uri: &'a Uri, config: &UrlKeyConfig) -> Option<Self> {
+        let scheme = scheme_of(uri).ok()?;
+        let host = uri.authority()?.as_str();
+        let state = parse::hash_name_alone(host, &config.hash_seed)?;
+        Some(Self::from_scanned(scheme, Scanned { host, port: None, state }, config))
+    }
+
+    /// Checks what [`unchecked`](Self::unchecked) left out.
+    pub(crate) fn check(&self) -> Result<(), UrlKeyError> {
+        parse::check_host(self.origin.host)
     }
 
     /// The key of a URL that the `url` crate parsed. Names in Unicode come in this way.
@@ -101,38 +116,29 @@ impl<'a> UrlKeyRef<'a> {
             "https" => Scheme::Https,
             _ => return Err(UrlKeyError::UnsupportedScheme),
         };
-        let text = url.host_str().ok_or(UrlKeyError::InvalidHost)?;
+        let host = url.host_str().ok_or(UrlKeyError::InvalidHost)?;
         // The URL Standard allows some characters in a host that `http::Uri` does not.
-        if !text.bytes().all(is_host_byte) {
+        if !host.bytes().all(is_host_byte) {
             return Err(UrlKeyError::InvalidHost);
         }
-        let host = parse::host(text, &config.hash_seed)?;
-        let port = match url.port() {
-            Some(0) => return Err(UrlKeyError::InvalidPort),
-            port => port,
-        };
-        Ok(Self::from_parts(scheme, host, port, text, config))
+        parse::check_host(host)?;
+        if url.port() == Some(0) {
+            return Err(UrlKeyError::InvalidPort);
+        }
+        let state = parse::hash_host(host, &config.hash_seed);
+        Ok(Self::from_scanned(scheme, Scanned { host, port: url.port(), state }, config))
     }
 
-    #[inline]
-    fn from_parts(
-        scheme: Scheme,
-        host: parse::Hashed<'a>,
-        written_port: Option<u16>,
-        written_host: &'a str,
-        config: &UrlKeyConfig,
-    ) -> Self {
-        let port = written_port.unwrap_or_else(|| config.default_port(scheme));
-        let kind = match (scheme, host.host) {
-            (Scheme::Http, Host::Name(_) | Host::Ipv4(_)) => 0,
-            (Scheme::Https, Host::Name(_) | Host::Ipv4(_)) => 1,
-            (Scheme::Http, Host::Ipv6(_)) => 2,
-            (Scheme::Https, Host::Ipv6(_)) => 3,
-        };
+    #[inline(always)]
+    fn from_scanned(scheme: Scheme, scanned: Scanned<'a>, config: &UrlKeyConfig) -> Self {
+        let Scanned { host, port, state } = scanned;
+        let port_is_written = port.is_some();
+        let port = port.unwrap_or_else(|| config.default_port(scheme));
+        let rest = u64::from(port) | u64::from(scheme == Scheme::Https) << 16;
         Self {
-            origin: Origin { scheme, host: host.host, port, partition: None },
-            hash: config.hash_seed.finish(host.state, u64::from(port) | kind << 16),
-            written: Written { host: written_host, port: written_port.is_some() },
+            origin: Origin { scheme, host, port, partition: None },
+            hash: config.hash_seed.finish(state, rest),
+            port_is_written,
         }
     }
 
@@ -147,12 +153,12 @@ impl<'a> UrlKeyRef<'a> {
     /// The key in its own memory and canonical form.
     #[must_use]
     pub fn to_key(&self) -> UrlKey {
-        let host = match self.origin.host {
-            Host::Name(name) => Host::Name(name.to_ascii_lowercase().into_boxed_str()),
-            Host::Ipv4(address) => Host::Ipv4(address),
-            Host::Ipv6(address) => Host::Ipv6(address),
+        let host = match parse::ipv6(self.origin.host) {
+            None => self.origin.host.to_ascii_lowercase(),
+            Some(address) => format!("[{address}]"),
         };
         let Origin { scheme, port, partition, .. } = self.origin;
+        let host = host.into_boxed_str();
         UrlKey { origin: Origin { scheme, host, port, partition }, hash: self.hash_value() }
     }
 
@@ -164,8 +170,8 @@ impl<'a> UrlKeyRef<'a> {
 
     /// The host; a name in the case in which the URL wrote it.
     #[must_use]
-    pub const fn host(&self) -> Host<&'a str> {
-        self.origin.host
+    pub fn host(&self) -> Host<&'a str> {
+        self.origin.host()
     }
 
     /// The port that connections go to: the URL's or the default one.
@@ -190,8 +196,14 @@ impl<'a> UrlKeyRef<'a> {
         }
     }
 
-    pub(crate) const fn written(&self) -> Written<'a> {
-        self.written
+    /// The host as the URL wrote it, IPv6 in its brackets.
+    pub(crate) const fn written_host(&self) -> &'a str {
+        self.origin.host
+    }
+
+    /// The port, if the URL wrote one.
+    pub(crate) fn written_port(&self) -> Option<u16> {
+        self.port_is_written.then_some(self.origin.port)
     }
 }
 
@@ -205,7 +217,7 @@ impl UrlKey {
     /// The host; a name in lower case.
     #[must_use]
     pub fn host(&self) -> Host<&str> {
-        self.origin().host
+        self.origin().host()
     }
 
     /// The port that connections go to.
@@ -226,15 +238,10 @@ impl UrlKey {
         self.hash
     }
 
-    #[inline]
-    fn origin(&self) -> Origin<Host<&str>> {
-        let host = match &self.origin.host {
-            Host::Name(name) => Host::Name(&**name),
-            Host::Ipv4(address) => Host::Ipv4(*address),
-            Host::Ipv6(address) => Host::Ipv6(*address),
-        };
+    #[inline(always)]
+    fn origin(&self) -> Origin<&str> {
         let Origin { scheme, port, partition, .. } = self.origin;
-        Origin { scheme, host, port, partition }
+        Origin { scheme, host: &self.origin.host, port, partition }
     }
 }
 
@@ -242,10 +249,7 @@ impl UrlKey {
 impl fmt::Display for UrlKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Origin { scheme, host, port, .. } = self.origin();
-        match host {
-            Host::Name(_) | Host::Ipv4(_) => write!(f, "{scheme}://{host}:{port}"),
-            Host::Ipv6(_) => write!(f, "{scheme}://[{host}]:{port}"),
-        }
+        write!(f, "{scheme}://{host}:{port}")
     }
 }
 
@@ -292,18 +296,14 @@ impl Hash for UrlKeyRef<'_> {
 
 #[inline]
 fn scheme_of(uri: &Uri) -> Result<Scheme, UrlKeyError> {
-    let scheme = uri.scheme().ok_or(UrlKeyError::NotAbsolute)?;
-    if *scheme == http::uri::Scheme::HTTP {
-        Ok(Scheme::Http)
-    } else if *scheme == http::uri::Scheme::HTTPS {
-        Ok(Scheme::Https)
-    } else if scheme.as_str().eq_ignore_ascii_case("http") {
+    match uri.scheme_str() {
+        Some("http") => Ok(Scheme::Http),
+        Some("https") => Ok(Scheme::Https),
         // Parsing folds the two known ones, assembling from parts does not.
-        Ok(Scheme::Http)
-    } else if scheme.as_str().eq_ignore_ascii_case("https") {
-        Ok(Scheme::Https)
-    } else {
-        Err(UrlKeyError::UnsupportedScheme)
+        Some(scheme) if scheme.eq_ignore_ascii_case("http") => Ok(Scheme::Http),
+        Some(scheme) if scheme.eq_ignore_ascii_case("https") => Ok(Scheme::Https),
+        Some(_) => Err(UrlKeyError::UnsupportedScheme),
+        None => Err(UrlKeyError::NotAbsolute),
     }
 }
 

@@ -3,25 +3,25 @@
 //! A name is read as little-endian words, the last one padded with zeros, so that no octet is looked
 //! at alone. Upper and lower case take the same instructions.
 
-/// A word with the top bit of every octet set.
-pub(super) const TOPS: u64 = repeat(0x80);
-
 /// A word whose octets are all `byte`.
-#[inline]
 const fn repeat(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// The words of `bytes`.
-#[inline]
-pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+/// Hands each word of `bytes` to `visit`.
+#[inline(always)]
+pub(super) fn for_each_word(bytes: &[u8], mut visit: impl FnMut(u64)) {
     let (chunks, rest) = bytes.as_chunks::<8>();
-    let last = (!rest.is_empty()).then(|| last_word(bytes, rest));
-    chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).chain(last)
+    for chunk in chunks {
+        visit(u64::from_le_bytes(*chunk));
+    }
+    if !rest.is_empty() {
+        visit(last_word(bytes, rest));
+    }
 }
 
 /// The last word of `bytes`, of which `rest` (1 to 7 octets) is left.
-#[inline]
+#[inline(always)]
 fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     if let Some(last) = bytes.last_chunk::<8>() {
         // Read across the end of the word before, then drop its octets.
@@ -34,25 +34,51 @@ fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// The word in lower case. Exact for ASCII: only `A` to `Z` change.
-#[inline]
+/// The word with bit 5 of each octet set: letters in lower case, and of the other octets that a host
+/// may have (see [`is_host_byte`](super::is_host_byte)) no two the same.
+#[inline(always)]
 pub(super) const fn fold(word: u64) -> u64 {
-    let from_a = word.wrapping_add(repeat(0x80 - b'A'));
-    let above_z = word.wrapping_add(repeat(0x7f - b'Z'));
-    word | ((from_a & !above_z & TOPS) >> 2)
+    word | repeat(0x20)
 }
 
-/// The top bit of each octet of `word` that is `byte`. Exact where `word` is ASCII.
-#[inline]
-pub(super) const fn find(word: u64, byte: u8) -> u64 {
-    let nonzero = (word ^ repeat(byte)).wrapping_add(repeat(0x7f));
-    !nonzero & TOPS
+/// Not zero in the top bit of an octet where `word`, which is ASCII, has one from `:` to `@`. The
+/// lower bits mean nothing: [`top_bits`] drops them, once for many words.
+#[inline(always)]
+pub(super) const fn colon_to_at(word: u64) -> u64 {
+    word.wrapping_add(repeat(0x80 - b':')) & !word.wrapping_add(repeat(0x7f - b'@'))
 }
 
-/// Whether two names are the same but for ASCII case.
-#[inline]
+/// The top bits of the octets of `word`.
+#[inline(always)]
+pub(super) const fn top_bits(word: u64) -> u64 {
+    word & repeat(0x80)
+}
+
+/// Whether two hosts are the same but for ASCII case.
+#[inline(always)]
 pub(super) fn eq_ignore_case(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && words(a).zip(words(b)).all(|(a, b)| fold(a) == fold(b))
+    if a.len() != b.len() {
+        return false;
+    }
+    let (Some(first_a), Some(first_b)) = (a.first_chunk(), b.first_chunk()) else {
+        return fold(last_word(a, a)) == fold(last_word(b, b));
+    };
+    let (Some(last_a), Some(last_b)) = (a.last_chunk(), b.last_chunk()) else { return false };
+    // Two words that may overlap are all of most hosts.
+    same_word(first_a, first_b)
+        && same_word(last_a, last_b)
+        && (a.len() <= 16 || same_words(a.as_chunks().0, b.as_chunks().0))
+}
+
+/// A call of its own: inlined into a table's probing it costs more registers than there are.
+#[inline(never)]
+fn same_words(a: &[[u8; 8]], b: &[[u8; 8]]) -> bool {
+    a.iter().zip(b).all(|(a, b)| same_word(a, b))
+}
+
+#[inline(always)]
+fn same_word(a: &[u8; 8], b: &[u8; 8]) -> bool {
+    fold(u64::from_le_bytes(*a)) == fold(u64::from_le_bytes(*b))
 }
 
 /// The secret of a selector's hash: who does not know it cannot choose hosts that collide.

@@ -4,7 +4,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::fold;
+use super::{fold, parse};
 
 /// The two schemes that name an origin of this client (RFC 9110 s4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,22 +71,30 @@ pub struct Partition(pub u64);
 
 /// What makes two keys the same.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Origin<H> {
+pub(super) struct Origin<S> {
     pub(super) scheme: Scheme,
-    pub(super) host: H,
+    /// A name, an IPv4 address in its only spelling, or an IPv6 address in any, in brackets.
+    pub(super) host: S,
     pub(super) port: u16,
     pub(super) partition: Option<Partition>,
 }
 
-impl PartialEq for Origin<Host<&str>> {
-    #[inline]
+impl<'a> Origin<&'a str> {
+    pub(super) fn host(&self) -> Host<&'a str> {
+        match (parse::ipv6(self.host), parse::ipv4(self.host)) {
+            (Some(address), _) => Host::Ipv6(address),
+            (None, Some(address)) => Host::Ipv4(address),
+            (None, None) => Host::Name(self.host),
+        }
+    }
+}
+
+impl PartialEq for Origin<&str> {
+    #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
-        let same_host = match (self.host, other.host) {
-            (Host::Name(a), Host::Name(b)) => fold::eq_ignore_case(a.as_bytes(), b.as_bytes()),
-            (Host::Ipv4(a), Host::Ipv4(b)) => a == b,
-            (Host::Ipv6(a), Host::Ipv6(b)) => a == b,
-            (Host::Name(_) | Host::Ipv4(_) | Host::Ipv6(_), _) => false,
-        };
+        // The host as it is written decides for all but an IPv6 address.
+        let same_host = fold::eq_ignore_case(self.host.as_bytes(), other.host.as_bytes())
+            || self.host.starts_with('[') && same_ipv6(self.host, other.host);
         same_host
             && self.port == other.port
             && self.scheme == other.scheme
@@ -94,15 +102,20 @@ impl PartialEq for Origin<Host<&str>> {
     }
 }
 
-/// Feeds what equality compares, so that keys of different [`HashSeed`]s hash alike too.
-impl Hash for Origin<Host<&str>> {
+#[inline(never)]
+fn same_ipv6(a: &str, b: &str) -> bool {
+    matches!((parse::ipv6(a), parse::ipv6(b)), (Some(a), Some(b)) if a == b)
+}
+
+/// Feeds what equality compares, so that keys of different [`HashSeed`](super::HashSeed)s hash alike
+/// too.
+impl Hash for Origin<&str> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match self.host {
-            Host::Name(name) => {
-                fold::words(name.as_bytes()).for_each(|word| state.write_u64(fold::fold(word)));
-            }
-            Host::Ipv4(address) => address.hash(state),
-            Host::Ipv6(address) => address.hash(state),
+        match parse::ipv6(self.host) {
+            Some(address) => address.hash(state),
+            None => fold::for_each_word(self.host.as_bytes(), |word| {
+                state.write_u64(fold::fold(word));
+            }),
         }
         (self.scheme, self.port, self.partition).hash(state);
     }

@@ -2,158 +2,123 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::fold::{self, HashSeed, TOPS};
-use super::{Host, UrlKeyError};
+use super::error::UrlKeyError;
+use super::fold::{self, HashSeed};
 
 /// The most octets in a registered name, its final dot apart (RFC 1035 s2.3.4).
 const MAX_NAME_LEN: usize = 253;
 /// The most octets in a label of a registered name (RFC 1035 s2.3.4).
 const MAX_LABEL_LEN: usize = 63;
 
-/// An authority (RFC 3986 s3.2) taken apart; none of it is validated yet but what splitting needs.
+/// An authority (RFC 3986 s3.2) taken apart. The host is not checked, which [`check_host`] does:
+/// what equals a host that passed needs no check.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Split<'a> {
+pub(super) struct Scanned<'a> {
     /// The host as written, IPv6 in its brackets.
     pub(super) host: &'a str,
-    /// What stands behind the colon, if there is one: maybe empty, maybe no number.
-    pub(super) port: Option<&'a str>,
-}
-
-impl<'a> Split<'a> {
-    #[inline]
-    pub(super) fn new(authority: &'a str) -> Result<Self, UrlKeyError> {
-        match first_delimiter(authority.as_bytes()) {
-            None => Ok(Self { host: authority, port: None }),
-            Some(index) => Self::at_delimiter(authority, index),
-        }
-    }
-
-    /// Splits where `authority` is more than a name; `index` is its first `:`, `@` or bracket.
-    fn at_delimiter(authority: &'a str, index: usize) -> Result<Self, UrlKeyError> {
-        let (name, rest) = authority.split_at_checked(index).ok_or(UrlKeyError::InvalidHost)?;
-        // The usual case of more than a name: a port in plain digits.
-        if let Some(port) = rest.strip_prefix(':')
-            && port.bytes().all(|byte| byte.is_ascii_digit())
-        {
-            return Ok(Self { host: name, port: Some(port) });
-        }
-        let host_port = match authority.split_once('@') {
-            None => authority,
-            Some((userinfo, host_port)) => {
-                // RFC 3986 s3.2.1 has neither in a userinfo; parsers disagree on where it then ends.
-                if host_port.contains('@') || userinfo.contains(['[', ']']) {
-                    return Err(UrlKeyError::InvalidHost);
-                }
-                host_port
-            }
-        };
-        let host_len = match host_port.strip_prefix('[') {
-            Some(literal) => literal.find(']').ok_or(UrlKeyError::InvalidHost)? + "[]".len(),
-            None if host_port.contains('[') => return Err(UrlKeyError::InvalidHost),
-            None => host_port.find(':').unwrap_or(host_port.len()),
-        };
-        let (host, rest) = host_port.split_at_checked(host_len).ok_or(UrlKeyError::InvalidHost)?;
-        if rest.is_empty() {
-            return Ok(Self { host, port: None });
-        }
-        let port = rest.strip_prefix(':').ok_or(UrlKeyError::InvalidHost)?;
-        Ok(Self { host, port: Some(port) })
-    }
-}
-
-/// The place of the first `:`, `@`, `[` or `]`.
-#[inline]
-fn first_delimiter(bytes: &[u8]) -> Option<usize> {
-    fold::words(bytes)
-        .position(|word| {
-            fold::find(word, b':') | fold::find(word, b'@') | fold::find(word, b'[') != 0
-        })
-        .and_then(|word| {
-            let rest = bytes.get(8 * word..)?;
-            Some(8 * word + rest.iter().position(|byte| matches!(byte, b':' | b'@' | b'['))?)
-        })
-}
-
-/// A host that passed, and the state of its hash.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Hashed<'a> {
-    pub(super) host: Host<&'a str>,
+    /// The port that is written, if one is.
+    pub(super) port: Option<u16>,
+    /// The hash of the canonical host, to be finished.
     pub(super) state: u64,
 }
 
-/// Checks `text` as a host and hashes its canonical form in the same pass.
-#[inline]
-pub(super) fn host<'a>(text: &'a str, seed: &HashSeed) -> Result<Hashed<'a>, UrlKeyError> {
-    if let Some(literal) = text.strip_prefix('[') {
-        let literal = literal.strip_suffix(']').ok_or(UrlKeyError::InvalidHost)?;
-        // Refuses zone ids and IPvFuture, which have characters that no address has.
-        let address: Ipv6Addr = literal.parse().map_err(|_| UrlKeyError::InvalidHost)?;
-        return Ok(hashed_ipv6(address, seed));
+/// The hash state of an authority that is a host name and no more, as most are. One pass.
+#[inline(always)]
+pub(super) fn hash_name_alone(authority: &str, seed: &HashSeed) -> Option<u64> {
+    let (mut state, mut delimiters) = (seed.start(), 0);
+    fold::for_each_word(authority.as_bytes(), |word| {
+        delimiters |= fold::colon_to_at(word);
+        state = seed.add(state, fold::fold(word));
+    });
+    (fold::top_bits(delimiters) == 0).then_some(state)
+}
+
+/// Takes any authority apart.
+#[inline(never)]
+pub(super) fn authority<'a>(text: &'a str, seed: &HashSeed) -> Result<Scanned<'a>, UrlKeyError> {
+    let (host, port) = split(text)?;
+    let port = match port {
+        None | Some("") => None,
+        // What is wrong with the host is told first.
+        Some(digits) => Some(self::port(digits).or_else(|error| check_host(host).and(Err(error)))?),
+    };
+    Ok(Scanned { host, port, state: hash_host(host, seed) })
+}
+
+/// Splits an authority into the host as written and what stands behind the colon, if there is one:
+/// maybe empty, maybe no number.
+fn split(authority: &str) -> Result<(&str, Option<&str>), UrlKeyError> {
+    let host_port = match authority.split_once('@') {
+        None => authority,
+        Some((userinfo, host_port)) => {
+            // RFC 3986 s3.2.1 has neither in a userinfo; parsers disagree on where it then ends.
+            if host_port.contains('@') || userinfo.contains(['[', ']']) {
+                return Err(UrlKeyError::InvalidHost);
+            }
+            host_port
+        }
+    };
+    let host_len = match host_port.strip_prefix('[') {
+        Some(literal) => literal.find(']').ok_or(UrlKeyError::InvalidHost)? + "[]".len(),
+        None => host_port.find(':').unwrap_or(host_port.len()),
+    };
+    let (host, rest) = host_port.split_at_checked(host_len).ok_or(UrlKeyError::InvalidHost)?;
+    if rest.is_empty() {
+        return Ok((host, None));
     }
-    let state = scan_name(text.as_bytes(), seed)?;
-    match ends_in_number(text) {
-        false => Ok(Hashed { host: Host::Name(text), state }),
-        true => {
-            // The parser of `Ipv4Addr` takes plain decimal without leading zeros only, as RFC 3986
-            // s3.2.2 does; what else resolvers read as an address (s7.4) is refused.
-            let address: Ipv4Addr = text.parse().map_err(|_| UrlKeyError::InvalidHost)?;
-            Ok(Hashed { host: Host::Ipv4(address), state })
+    let port = rest.strip_prefix(':').ok_or(UrlKeyError::InvalidHost)?;
+    Ok((host, Some(port)))
+}
+
+/// The hash state of a host that stands alone.
+pub(super) fn hash_host(host: &str, seed: &HashSeed) -> u64 {
+    let mut state = seed.start();
+    let mut add = |bytes: &[u8]| {
+        fold::for_each_word(bytes, |word| state = seed.add(state, fold::fold(word)));
+    };
+    match ipv6(host) {
+        None => add(host.as_bytes()),
+        Some(address) => {
+            fold::for_each_word(&address.octets(), |word| state = seed.add(state, word))
         }
     }
+    state
 }
 
-/// The hash state of an IPv6 address, whatever its spelling.
-pub(super) fn hashed_ipv6<'a>(address: Ipv6Addr, seed: &HashSeed) -> Hashed<'a> {
-    let octets = address.octets();
-    let state = fold::words(&octets).fold(seed.start(), |state, word| seed.add(state, word));
-    Hashed { host: Host::Ipv6(address), state }
+/// Checks a host: an IPv6 address in brackets, an IPv4 address or a registered name.
+pub(super) fn check_host(host: &str) -> Result<(), UrlKeyError> {
+    let undotted = host.strip_suffix('.').unwrap_or(host);
+    let is_label = |label: &str| (1..=MAX_LABEL_LEN).contains(&label.len());
+    let is_valid = if host.contains(['[', ']']) {
+        ipv6(host).is_some()
+    } else if ends_in_number(undotted) {
+        ipv4(host).is_some()
+    } else {
+        undotted.len() <= MAX_NAME_LEN && host.is_ascii() && undotted.split('.').all(is_label)
+    };
+    if is_valid { Ok(()) } else { Err(UrlKeyError::InvalidHost) }
 }
 
-/// Checks the labels of a registered name or IPv4 address, and returns its hash state.
-#[inline]
-fn scan_name(name: &[u8], seed: &HashSeed) -> Result<u64, UrlKeyError> {
-    // The top bit of an octet of `empty` says that a dot stands where a label should begin.
-    let (mut empty, mut any, mut before) = (0, 0, TOPS >> 56);
-    let mut state = seed.start();
-    for word in fold::words(name) {
-        let dots = fold::find(word, b'.');
-        empty |= dots & (dots << 8 | before);
-        before = dots >> 56;
-        any |= word;
-        state = seed.add(state, fold::fold(word));
+/// The host as an IPv6 address in brackets. Zone ids and IPvFuture are none.
+#[inline(always)]
+pub(super) fn ipv6(host: &str) -> Option<Ipv6Addr> {
+    if !host.starts_with('[') {
+        return None;
     }
-    if empty != 0 || any & TOPS != 0 || name.is_empty() {
-        return Err(UrlKeyError::InvalidHost);
-    }
-    if name.len() > MAX_LABEL_LEN {
-        check_lengths(name)?;
-    }
-    Ok(state)
+    host.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
-#[cold]
-fn check_lengths(name: &[u8]) -> Result<(), UrlKeyError> {
-    let name = name.strip_suffix(b".").unwrap_or(name);
-    if name.len() > MAX_NAME_LEN
-        || name.split(|byte| *byte == b'.').any(|label| label.len() > MAX_LABEL_LEN)
-    {
-        return Err(UrlKeyError::InvalidHost);
-    }
-    Ok(())
+/// The host as an IPv4 address. Takes plain decimal without leading zeros only, as RFC 3986 s3.2.2
+/// does; what else resolvers read as an address (s7.4) is none.
+pub(super) fn ipv4(host: &str) -> Option<Ipv4Addr> {
+    host.parse().ok()
 }
 
-/// Whether the last label of `name`, a final dot apart, is a number: all digits, or `0x` and hex
-/// digits or none (URL Standard, "ends in a number checker").
-#[inline]
-fn ends_in_number(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
-    match bytes.last() {
-        Some(last) if last.is_ascii_hexdigit() || matches!(last, b'x' | b'X') => {}
-        Some(_) | None => return false,
-    }
-    let label = bytes.rsplit(|byte| *byte == b'.').next().unwrap_or(bytes);
-    match label {
+/// Whether the last label is a number: all digits, or `0x` and hex digits or none (URL Standard,
+/// "ends in a number checker").
+fn ends_in_number(undotted: &str) -> bool {
+    let label = undotted.rsplit('.').next().unwrap_or(undotted);
+    match label.as_bytes() {
         [b'0', b'x' | b'X', hex @ ..] => hex.iter().all(u8::is_ascii_hexdigit),
         digits => digits.iter().all(u8::is_ascii_digit),
     }
