@@ -31,9 +31,29 @@ impl fmt::Display for RawId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OriginId(pub(crate) RawId);
 
+/// A connection, from its dial on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId(pub(crate) RawId);
+
+/// A caller that waits for a stream.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WaiterId(pub(crate) RawId);
+
 impl fmt::Debug for OriginId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OriginId({})", self.0)
+    }
+}
+
+impl fmt::Debug for ConnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConnId({})", self.0)
+    }
+}
+
+impl fmt::Debug for WaiterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WaiterId({})", self.0)
     }
 }
 
@@ -133,6 +153,14 @@ impl<T> Slab<T> {
         {
             *self = Self { first, greatest: first, ..Self::default() };
         }
+    }
+
+    /// All values with their ids. For commands about everything at once, and for views.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (RawId, &T)> {
+        (0_u32..).zip(&self.places).filter_map(|(index, place)| match &place.content {
+            Content::Used(value) => Some((RawId { index, generation: place.generation }, value)),
+            Content::Free { .. } => None,
+        })
     }
 
     /// The value of `id`, if it is still there.

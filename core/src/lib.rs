@@ -38,15 +38,26 @@
 
 extern crate alloc;
 
+mod backoff;
 mod id;
 mod list;
+mod memory;
+pub mod pool;
+mod protocol;
+mod random;
 pub mod request_target;
 pub mod selector;
 mod time;
 pub mod url_key;
 
-pub use id::OriginId;
-pub use request_target::{ApplyError, AsteriskForm, Protocol, RequestTarget, uri_from_url};
+pub use backoff::Backoff;
+pub use id::{ConnId, OriginId, WaiterId};
+pub use pool::{
+    Action, Checkout, CheckoutError, CloseReason, DialError, Lease, OriginConfig, Pool, PoolConfig,
+    PoolStats, Protocols, Reuse, Stats,
+};
+pub use protocol::Protocol;
+pub use request_target::{ApplyError, AsteriskForm, RequestTarget, uri_from_url};
 pub use selector::{SelectError, Selection, Selector, SelectorConfig};
 pub use url_key::{
     HashSeed, Host, Partition, Scheme, UrlKey, UrlKeyConfig, UrlKeyError, UrlKeyRef,

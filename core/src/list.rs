@@ -23,6 +23,23 @@ impl List {
         self.front
     }
 
+    /// The value that came into the list last.
+    #[inline]
+    pub(crate) fn back(&self) -> Option<RawId> {
+        self.back
+    }
+
+    /// All values, in order.
+    pub(crate) fn ids<'a, T>(
+        &self,
+        slab: &'a Slab<T>,
+        links: impl Fn(&T) -> &Links + 'a,
+    ) -> impl Iterator<Item = RawId> + 'a {
+        core::iter::successors(self.front, move |id| {
+            slab.get(*id).and_then(|value| links(value).after)
+        })
+    }
+
     /// Puts `id`, which is in no such list, behind all others.
     pub(crate) fn push_back<T>(
         &mut self,
@@ -71,7 +88,7 @@ mod tests {
     }
 
     fn ids(list: &List, slab: &Slab<Links>) -> Vec<RawId> {
-        core::iter::successors(list.front(), |id| slab.get(*id).unwrap().after).collect()
+        list.ids(slab, |links| links).collect()
     }
 
     #[test]

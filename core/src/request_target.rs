@@ -19,18 +19,8 @@ use http::request::Parts;
 use http::uri::{self, Authority, PathAndQuery};
 use http::{HeaderMap, Method, Uri, Version};
 
+use crate::protocol::Protocol;
 use crate::url_key::{Scheme, UrlKeyRef};
-
-/// What a connection speaks, as far as the form of a request depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// HTTP/1.0 or HTTP/1.1 to the origin itself, also through a tunnel.
-    Http1,
-    /// HTTP/1.0 or HTTP/1.1 to a forward proxy, for `http` origins.
-    Http1Proxy,
-    /// HTTP/2 to the origin itself, also through a tunnel.
-    Http2,
-}
 
 /// Extension of an OPTIONS request that is about the server as a whole: its target is `*`
 /// (RFC 9112 s3.2.4). `http::Uri` cannot tell a URL without a path from one with the path `/`.

@@ -17,17 +17,17 @@ use hashbrown::HashTable;
 use http::Uri;
 use http::request::Parts;
 
-use crate::id::{OriginId, RawId, Slab};
-use crate::list::{Links, List};
+use crate::id::{OriginId, RawId};
+use crate::memory::Memory;
 use crate::request_target::{self, HostField, RequestTarget};
-use crate::time::{self, Clock, Duration, Instant};
+use crate::time::{Clock, Duration, Instant};
 use crate::url_key::{Partition, UrlKey, UrlKeyConfig, UrlKeyError, UrlKeyRef};
 
 /// An empty table keeps room for this many origins.
 const KEPT_ROOM: usize = 64;
 
 /// The bounds of a [`Selector`] and how it reads URLs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct SelectorConfig {
     /// How URLs become keys.
     pub keys: UrlKeyConfig,
@@ -110,12 +110,10 @@ pub struct Forgotten<T> {
 /// Time comes in as the last parameter; a smaller `now` than seen before counts as the greatest seen.
 #[derive(Debug)]
 pub struct Selector<T> {
-    config: SelectorConfig,
+    keys: UrlKeyConfig,
     clock: Clock,
     table: HashTable<Known>,
-    entries: Slab<Entry<T>>,
-    /// Idle entries, the least recently used one at the front.
-    idle: List,
+    entries: Memory<Entry<T>>,
     forgotten: VecDeque<Forgotten<T>>,
 }
 
@@ -132,27 +130,19 @@ struct Entry<T> {
     hash: u64,
     /// The `Host` that the last URL asked for.
     host: Arc<HostField>,
-    state: State,
-    links: Links,
     value: T,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum State {
-    Busy,
-    Idle { since: Instant },
 }
 
 impl<T> Selector<T> {
     /// A selector that knows no origin yet.
     #[must_use]
     pub fn new(config: SelectorConfig) -> Self {
+        let SelectorConfig { keys, max_origins, origin_ttl } = config;
         Self {
-            config,
+            keys,
             clock: Clock::default(),
             table: HashTable::new(),
-            entries: Slab::default(),
-            idle: List::default(),
+            entries: Memory::new(max_origins, origin_ttl),
             forgotten: VecDeque::new(),
         }
     }
@@ -204,14 +194,14 @@ impl<T> Selector<T> {
     ) -> Result<Selection, SelectError> {
         let caller_host = request_target::caller_host(&request.headers)
             .map_err(|_| SelectError::DuplicateHost)?;
-        let mut key = UrlKeyRef::unchecked(&request.uri, &self.config.keys)?;
+        let mut key = UrlKeyRef::unchecked(&request.uri, &self.keys)?;
         if let Some(partition) = request.extensions.get::<Partition>() {
             key = key.with_partition(*partition);
         }
         let now = self.clock.advance(now);
         let (origin, host) = match self.find(&key) {
             Some(origin) => {
-                self.touch(origin, now);
+                self.entries.touch(origin.0, now);
                 (origin, self.host_field(origin, &key)?)
             }
             None => {
@@ -229,7 +219,7 @@ impl<T> Selector<T> {
     /// [`UrlKeyError`] where the URI names no origin.
     #[inline]
     pub fn find_uri(&self, uri: &Uri) -> Result<Option<OriginId>, UrlKeyError> {
-        let usual = UrlKeyRef::of_name_alone(uri, &self.config.keys);
+        let usual = UrlKeyRef::of_name_alone(uri, &self.keys);
         match usual.and_then(|key| self.find(&key)) {
             None => self.find_any_uri(uri),
             found => Ok(found),
@@ -239,7 +229,7 @@ impl<T> Selector<T> {
     /// Apart from [`find_uri`](Self::find_uri), so that a usual hit pays for nothing else.
     #[inline(never)]
     fn find_any_uri(&self, uri: &Uri) -> Result<Option<OriginId>, UrlKeyError> {
-        UrlKeyRef::new(uri, &self.config.keys).map(|key| self.find(&key))
+        UrlKeyRef::new(uri, &self.keys).map(|key| self.find(&key))
     }
 
     /// The known origin of `key`, which must have been made with this selector's configuration.
@@ -254,25 +244,17 @@ impl<T> Selector<T> {
 
     /// Says that an origin has something that must not be forgotten.
     pub fn mark_busy(&mut self, origin: OriginId) {
-        self.unlink_idle(origin);
-        if let Some(entry) = self.entries.get_mut(origin.0) {
-            entry.state = State::Busy;
-        }
+        self.entries.mark_busy(origin.0);
     }
 
     /// Says that an origin may be forgotten after the grace period, which begins now.
     pub fn mark_idle(&mut self, origin: OriginId, now: Instant) {
         let now = self.clock.advance(now);
-        self.unlink_idle(origin);
-        if let Some(entry) = self.entries.get_mut(origin.0) {
-            entry.state = State::Idle { since: now };
-            self.idle.push_back(&mut self.entries, origin.0, |entry| &mut entry.links);
-        }
+        self.entries.mark_idle(origin.0, now);
     }
 
     /// Forgets an origin, busy or idle, and returns what it held.
     pub fn remove(&mut self, origin: OriginId) -> Option<Forgotten<T>> {
-        self.unlink_idle(origin);
         let Entry { hash, value, .. } = self.entries.remove(origin.0)?;
         let known = self.table.find_entry(hash, |known| known.id == origin.0).ok()?;
         let (Known { key, .. }, _) = known.remove();
@@ -285,10 +267,7 @@ impl<T> Selector<T> {
     /// When the next origin is due to be forgotten.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match self.entries.get(self.idle.front()?)?.state {
-            State::Busy => None,
-            State::Idle { since } => time::deadline(since, self.config.origin_ttl),
-        }
+        self.entries.poll_timeout()
     }
 
     /// Forgets the idle origins whose grace period has ended. They are told by
@@ -312,20 +291,13 @@ impl<T> Selector<T> {
         now: Instant,
     ) -> Result<(OriginId, Arc<HostField>), SelectError> {
         let host = Arc::new(HostField::new(key).ok_or(UrlKeyError::InvalidHost)?);
-        if self.entries.len() >= self.config.max_origins && !self.forget_oldest() {
+        if self.entries.is_full() && !self.forget_oldest() {
             return Err(SelectError::TooManyOrigins);
         }
         let key = key.to_key();
         let value = init(&key);
         let hash = key.hash_value();
-        let id = self.entries.insert(Entry {
-            hash,
-            host: Arc::clone(&host),
-            state: State::Idle { since: now },
-            links: Links::default(),
-            value,
-        });
-        self.idle.push_back(&mut self.entries, id, |entry| &mut entry.links);
+        let id = self.entries.insert(Entry { hash, host: Arc::clone(&host), value }, now);
         self.table.insert_unique(hash, Known { key, id }, |known| known.key.hash_value());
         Ok((OriginId(id), host))
     }
@@ -343,26 +315,10 @@ impl<T> Selector<T> {
         Ok(Arc::clone(&entry.host))
     }
 
-    /// Lets the grace period of an idle origin begin anew.
-    fn touch(&mut self, origin: OriginId, now: Instant) {
-        match self.entries.get(origin.0).map(|entry| entry.state) {
-            Some(State::Idle { since }) if since < now => self.mark_idle(origin, now),
-            Some(State::Idle { .. } | State::Busy) | None => {}
-        }
-    }
-
-    fn unlink_idle(&mut self, origin: OriginId) {
-        match self.entries.get(origin.0).map(|entry| entry.state) {
-            Some(State::Idle { .. }) => {
-                self.idle.remove(&mut self.entries, origin.0, |entry| &mut entry.links);
-            }
-            Some(State::Busy) | None => {}
-        }
-    }
-
     /// Forgets the least recently used idle origin; says whether there was one.
     fn forget_oldest(&mut self) -> bool {
-        let Some(forgotten) = self.idle.front().and_then(|id| self.remove(OriginId(id))) else {
+        let Some(forgotten) = self.entries.oldest_idle().and_then(|id| self.remove(OriginId(id)))
+        else {
             return false;
         };
         self.forgotten.push_back(forgotten);

@@ -79,7 +79,7 @@ pub(super) fn hash_host(host: &str, seed: &HashSeed) -> u64 {
     match ipv6(host) {
         None => add(host.as_bytes()),
         Some(address) => {
-            fold::for_each_word(&address.octets(), |word| state = seed.add(state, word))
+            fold::for_each_word(&address.octets(), |word| state = seed.add(state, word));
         }
     }
     state

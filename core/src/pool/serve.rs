@@ -1,0 +1,272 @@
+//! What follows from each change: who is granted what, and what comes back.
+
+use super::Pool;
+use super::action::{Action, CheckoutError, Claim, CloseReason, Lease, Reuse};
+use super::config::HINT_MARGIN;
+use super::conn::{Conn, Idle, Kind, State};
+use super::deadlines::Timer;
+use super::event::Event;
+use super::waiters::Waiter;
+use crate::id::{ConnId, OriginId, WaiterId};
+use crate::protocol::Protocol;
+use crate::time::{Duration, Instant};
+
+impl<K> Pool<K> {
+    /// Ends each call about an origin: serves its callers, then those of others that wait for room,
+    /// then keeps the limits of what is idle.
+    pub(super) fn finish(&mut self, origin: OriginId, now: Instant) {
+        self.grant(origin, now);
+        self.dial_wanted(origin, now);
+        self.serve_starved(now);
+        self.dial_spare(origin, now);
+        self.drain_if_quiet(origin);
+        self.limit_idle(origin);
+        self.settle(origin, now);
+    }
+
+    /// Gives free streams to callers, in the order of tickets. What has not served goes to the first of
+    /// all, what has served to the first that takes it.
+    pub(super) fn grant(&mut self, origin: OriginId, now: Instant) {
+        while let Some((waiter, conn)) = self.next_grant(origin) {
+            let Some(Waiter { claim, .. }) = self.forget_waiter(waiter) else { return };
+            let lease = self.lease(conn, origin, claim, now);
+            self.actions.push_back(Action::Grant { waiter, lease });
+        }
+    }
+
+    fn next_grant(&self, origin: OriginId) -> Option<(WaiterId, ConnId)> {
+        let group = self.group(origin)?;
+        if group.waiters() == 0 {
+            return None;
+        }
+        let fresh = group.fresh.front(&self.waiters);
+        let any = group.queue.front(&self.waiters);
+        if let Some((ticket, waiter)) = fresh
+            && any.is_none_or(|(other, _)| ticket < other)
+            && let Some(conn) = group.pick(&self.conns, true)
+        {
+            return Some((waiter, conn));
+        }
+        if let Some((_, waiter)) = any
+            && let Some(conn) = group.pick(&self.conns, false)
+        {
+            return Some((waiter, conn));
+        }
+        let (_, waiter) = fresh?;
+        Some((waiter, group.pick(&self.conns, true)?))
+    }
+
+    /// Leases a stream of `conn`, which has a free one.
+    pub(super) fn lease(
+        &mut self,
+        conn: ConnId,
+        origin: OriginId,
+        claim: Claim,
+        now: Instant,
+    ) -> Lease {
+        let max_requests = self.group(origin).and_then(|group| group.config.max_requests);
+        let (protocol, patience) = match self.conns.get(conn.0).and_then(Conn::as_open) {
+            Some(open) => (open.protocol, Some(open.patience)),
+            None => (Protocol::Http1, None),
+        };
+        let (reused, drains) = self
+            .update(conn, |conn| {
+                conn.lease(max_requests);
+                (conn.served, conn.as_open().is_none())
+            })
+            .unwrap_or_default();
+        if let Some(patience) = patience
+            && drains
+        {
+            self.forget_patience(conn, patience);
+        }
+        self.count(origin, |counts| {
+            counts.grants += 1;
+            counts.reuses += u64::from(reused);
+        });
+        let waited = now.saturating_duration_since(claim.since);
+        self.event(Event::Granted { conn, waited, reused });
+        Lease { conn, origin, protocol, reused, claim }
+    }
+
+    /// Takes a lease back. Says whether the end of its connection counts as a failed dial.
+    pub(super) fn release(&mut self, lease: &Lease, reuse: Reuse, now: Instant) -> bool {
+        let id = lease.conn;
+        let yields = self.must_yield(lease.origin);
+        let idle = self.idle(lease.origin, now);
+        let failed = match reuse {
+            Reuse::Keep { hint } => {
+                self.keep(lease, idle, hint, yields, now);
+                false
+            }
+            Reuse::Close => {
+                self.mark_served(id, lease.origin);
+                self.drain_conn(id, CloseReason::NotReusable);
+                self.update(id, |conn| conn.release(idle));
+                false
+            }
+            Reuse::Unusable => {
+                self.drain_conn(id, CloseReason::Unusable);
+                self.update(id, |conn| {
+                    conn.release(idle);
+                    let failed = !conn.served && !conn.failed;
+                    conn.failed |= failed;
+                    failed
+                })
+                .unwrap_or(false)
+            }
+        };
+        self.close_if_ended(id);
+        if let Some(Conn { state: State::Closed { leases: 0 }, .. }) = self.conns.get(id.0) {
+            self.remove_conn(id);
+        }
+        failed
+    }
+
+    fn keep(
+        &mut self,
+        lease: &Lease,
+        mut idle: Idle,
+        hint: Option<Duration>,
+        yields: bool,
+        now: Instant,
+    ) {
+        let id = lease.conn;
+        self.mark_served(id, lease.origin);
+        if let Some(hint) = hint
+            && lease.protocol != Protocol::Http2
+        {
+            let Some(rest) = hint.checked_sub(HINT_MARGIN).filter(|rest| !rest.is_zero()) else {
+                self.drain_conn(id, CloseReason::IdleTimeout);
+                self.update(id, |conn| conn.release(idle));
+                return;
+            };
+            if let Some(until) = now.checked_add(rest) {
+                idle.until = Some(idle.until.map_or(until, |other| other.min(until)));
+                idle.hinted = true;
+            }
+        }
+        if yields {
+            if lease.protocol != Protocol::Http2 {
+                self.drain_conn(id, CloseReason::MakeRoom);
+            } else if usize::try_from(self.tally.of(Kind::MakingRoom)).unwrap_or(usize::MAX)
+                < self.starved.len()
+            {
+                let least =
+                    self.group(lease.origin).and_then(|group| group.least_used(&self.conns));
+                if let Some(least) = least {
+                    self.drain_conn(least, CloseReason::MakeRoom);
+                }
+            }
+        }
+        self.update(id, |conn| conn.release(idle));
+    }
+
+    fn mark_served(&mut self, id: ConnId, origin: OriginId) {
+        // It has leases out, so that it is in none of the lists that `served` tells apart.
+        if let Some(conn) = self.conns.get_mut(id.0) {
+            conn.served = true;
+        }
+        self.forgive(origin);
+    }
+
+    /// Forgets what went wrong: the origin serves.
+    fn forgive(&mut self, origin: OriginId) {
+        if let Some(trouble) = self.groups.get_mut(origin.0).and_then(|group| group.trouble.take())
+        {
+            self.deadlines.unset(trouble.backoff, Timer::Backoff(origin));
+            self.deadlines.unset(trouble.refill, Timer::Refill(origin));
+        }
+    }
+
+    /// How a connection of `origin` is idle from now on.
+    pub(super) fn idle(&self, origin: OriginId, now: Instant) -> Idle {
+        let list = self.group(origin).map_or(0, |group| group.idle_list);
+        let until = match self.group(origin).and_then(|group| group.config.idle_timeout) {
+            // There is no list for this duration.
+            Some(timeout) if list == 0 => now.checked_add(timeout),
+            Some(_) | None => None,
+        };
+        Idle { since: now, list, until, hinted: false, overdue: false }
+    }
+
+    /// Puts a caller into its queue.
+    pub(super) fn wait(&mut self, origin: OriginId, claim: Claim, returned: bool) -> WaiterId {
+        let id = self.waiters.insert(Waiter::new(origin, claim, returned));
+        let waiter = WaiterId(id);
+        let list = self.group(origin).map_or(0, |group| group.waiter_list);
+        if returned || list == 0 {
+            self.deadlines.set(claim.deadline, Timer::Waiter(waiter));
+        } else if let Some(list) = self.deadlines.waiters.get_mut(list) {
+            list.push_back(&mut self.waiters, id, |waiter| &mut waiter.deadline);
+        }
+        if let Some(group) = self.groups.get_mut(origin.0) {
+            group.queue_mut(claim.fresh).push(&mut self.waiters, id);
+        }
+        self.count(origin, |counts| counts.waits += 1);
+        self.event(Event::Waiting { waiter });
+        waiter
+    }
+
+    pub(super) fn fail(&mut self, waiter: WaiterId, error: CheckoutError) {
+        if self.forget_waiter(waiter).is_some() {
+            self.actions.push_back(Action::Fail { waiter, error });
+        }
+    }
+
+    /// Takes a caller out of all that it is in.
+    pub(super) fn forget_waiter(&mut self, waiter: WaiterId) -> Option<Waiter> {
+        let Waiter { origin, claim, returned, .. } = *self.waiters.get(waiter.0)?;
+        let mut list = 0;
+        if let Some(group) = self.groups.get_mut(origin.0) {
+            list = group.waiter_list;
+            group.queue_mut(claim.fresh).remove(&mut self.waiters, waiter.0);
+        }
+        if returned || list == 0 {
+            self.deadlines.unset(claim.deadline, Timer::Waiter(waiter));
+        } else if let Some(list) = self.deadlines.waiters.get_mut(list) {
+            list.remove(&mut self.waiters, waiter.0, |waiter| &mut waiter.deadline);
+        }
+        self.waiters.remove(waiter.0)
+    }
+
+    /// Closes what is idle above the limits, the least recently used first.
+    fn limit_idle(&mut self, origin: OriginId) {
+        while let Some(group) = self.group(origin)
+            && group.tally.of(Kind::Idle) > group.config.max_idle
+            && let Some(idle) = group.oldest_idle(&self.conns)
+        {
+            self.close(idle, CloseReason::IdleLimit);
+        }
+        while let Some(group) = self.group(origin)
+            && group.config.min_idle > 0
+            && group.tally.of(Kind::Idle) > group.min_idle()
+            && let Some(idle) = group.oldest_idle(&self.conns)
+            && self
+                .conns
+                .get(idle.0)
+                .and_then(|conn| conn.facets().idle)
+                .is_some_and(|idle| idle.overdue)
+        {
+            self.close(idle, CloseReason::IdleTimeout);
+        }
+        self.limit_idle_in_all();
+    }
+
+    pub(super) fn limit_idle_in_all(&mut self) {
+        while self.tally.of(Kind::Idle) > self.config.max_idle
+            && let Some(idle) = self.deadlines.oldest_idle(&self.conns)
+        {
+            self.close(idle, CloseReason::IdleLimit);
+        }
+    }
+
+    /// Lets an origin be forgotten, or not.
+    pub(super) fn settle(&mut self, origin: OriginId, now: Instant) {
+        match self.group(origin).map(super::group::Group::is_empty) {
+            Some(true) => self.groups.settle_idle(origin.0, now),
+            Some(false) => self.groups.mark_busy(origin.0),
+            None => {}
+        }
+    }
+}
