@@ -23,6 +23,7 @@ pub use self::config::{DialBackoff, OriginConfig, PoolConfig, Protocols};
 pub use self::drain::DrainWaiters;
 pub use self::event::Event;
 pub use self::stats::{Counts, PoolStats, Stats};
+pub use self::views::{ConnState, ConnView};
 
 use self::action::Claim;
 use self::conn::{Conn, Kind};
@@ -49,6 +50,7 @@ mod serve;
 mod stats;
 mod timeouts;
 mod update;
+mod views;
 mod waiters;
 
 /// Connections and callers of many origins. `K` is what the application keeps of an origin.
@@ -98,32 +100,6 @@ impl<K> Pool<K> {
     #[must_use]
     pub fn key(&self, origin: OriginId) -> Option<&K> {
         self.group(origin).map(|group| &group.key)
-    }
-
-    /// What is there now in all, and what has happened since the beginning.
-    #[must_use]
-    pub fn stats(&self) -> PoolStats {
-        let waiters = u32::try_from(self.waiters.len()).unwrap_or(u32::MAX);
-        PoolStats {
-            all: Stats::new(&self.tally, waiters, self.stats.all.counts),
-            origins: self.groups.len(),
-            ..self.stats
-        }
-    }
-
-    /// The same of one origin.
-    #[must_use]
-    pub fn origin_stats(&self, origin: OriginId) -> Option<Stats> {
-        let group = self.group(origin)?;
-        Some(Stats::new(&group.tally, group.waiters(), group.counts))
-    }
-
-    /// All origins it knows, with their statistics. For people and metrics: it looks at each.
-    pub fn snapshot(&self) -> impl Iterator<Item = (OriginId, &K, Stats)> {
-        self.groups.iter().map(|(id, group)| {
-            let stats = Stats::new(&group.tally, group.waiters(), group.counts);
-            (OriginId(id), &group.key, stats)
-        })
     }
 
     /// Makes an origin known.
@@ -218,7 +194,8 @@ impl<K> Pool<K> {
         let now = self.begin(now);
         let Lease { origin, claim, .. } = lease;
         let failed = self.release(&lease, Reuse::Unusable, now);
-        if !failed && let Some(lease) = self.lease_at_once(origin, claim, now) {
+        let is_over = claim.deadline.is_some_and(|deadline| deadline <= now);
+        if !failed && !is_over && let Some(lease) = self.lease_at_once(origin, claim, now) {
             self.finish(origin, now);
             return Checkout::Ready(lease);
         }
@@ -229,6 +206,10 @@ impl<K> Pool<K> {
         if failed {
             // The caller is the first that this fails, as the oldest.
             self.dial_failed(origin, &DialError::ended_unused(), false, now);
+        }
+        if is_over {
+            // Its deadline passed while it had the lease.
+            self.fire(now);
         }
         self.finish(origin, now);
         Checkout::Waiting(waiter)

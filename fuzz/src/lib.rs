@@ -3,5 +3,6 @@
 //! The ordinary tests replay the corpora and random inputs through the same functions.
 
 pub mod oracle;
+pub mod pool;
 pub mod request_target;
 pub mod url_key;

@@ -1,5 +1,6 @@
 //! What goes out of the pool: leases, actions, errors, and the reasons for them.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::error::Error;
 use core::fmt;
@@ -54,6 +55,12 @@ impl Lease {
     #[must_use]
     pub fn origin(&self) -> OriginId {
         self.origin
+    }
+
+    /// The number of the checkout, in the order of which callers of an origin are served.
+    #[must_use]
+    pub fn ticket(&self) -> u64 {
+        self.claim.ticket
     }
 
     /// What the connection speaks.
@@ -210,8 +217,8 @@ pub struct DialError(Option<Arc<dyn Error + Send + Sync>>);
 
 impl DialError {
     /// A dial that failed of `error`.
-    pub fn new(error: impl Into<Arc<dyn Error + Send + Sync>>) -> Self {
-        Self(Some(error.into()))
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(Some(Arc::from(error.into())))
     }
 
     /// A connection that ended before it served anything.

@@ -118,6 +118,8 @@ pub(crate) struct Facets {
 pub(crate) enum Kind {
     Dialing,
     Cancelled,
+    /// Open, but its peer allows no streams: as good as dialing.
+    Pending,
     Idle,
     InUse,
     Draining,
@@ -130,7 +132,7 @@ pub(crate) enum Kind {
 }
 
 /// How many [`Kind`]s there are.
-pub(crate) const KINDS: usize = 9;
+pub(crate) const KINDS: usize = 10;
 
 /// [`Patience`] as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +162,7 @@ impl Conn {
         let kind = match &self.state {
             State::Dialing => Kind::Dialing,
             State::Cancelled => Kind::Cancelled,
+            State::Open(Open { load: Load::Idle(_), streams: 0, .. }) => Kind::Pending,
             State::Open(Open { load: Load::Idle(_), .. }) => Kind::Idle,
             State::Open(Open { load: Load::InUse(_), .. }) => Kind::InUse,
             State::Draining { reason: CloseReason::GoAway, .. } => Kind::GoingAway,
@@ -171,11 +174,13 @@ impl Conn {
         let (idle, waits, shared) = match &self.state {
             State::Open(open) => (
                 match open.load {
-                    Load::Idle(idle) => Some(idle),
-                    Load::InUse(_) => None,
+                    Load::Idle(idle) if open.streams > 0 => Some(idle),
+                    Load::Idle(_) | Load::InUse(_) => None,
                 },
                 match open.patience {
                     Patience::Told => Waits::No,
+                    // One that has served tells no more than it has shown.
+                    Patience::FirstSettings { .. } if self.served => Waits::No,
                     Patience::FirstSettings { .. } => Waits::ForSettings,
                     Patience::NoStreams { .. } => Waits::ForStreams,
                 },

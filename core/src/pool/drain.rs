@@ -88,7 +88,12 @@ impl<K> Pool<K> {
             self.cancel_dial(conn);
         }
         let is_left = |kind| match kind {
-            Kind::Idle | Kind::InUse | Kind::Draining | Kind::GoingAway | Kind::MakingRoom => true,
+            Kind::Pending
+            | Kind::Idle
+            | Kind::InUse
+            | Kind::Draining
+            | Kind::GoingAway
+            | Kind::MakingRoom => true,
             Kind::Dialing | Kind::Cancelled | Kind::Closing | Kind::Closed => false,
         };
         for conn in self.conns_where(is_left) {

@@ -139,8 +139,13 @@ impl<K> Pool<K> {
         if let Some(group) = self.groups.get_mut(origin.0) {
             group.expected = streams.max(1);
         }
+        let idle = self.idle(origin, now);
         self.update(conn, |conn| {
             if let State::Open(open) = &mut conn.state {
+                if let (Load::Idle(pending), 0) = (&mut open.load, open.streams) {
+                    // It is idle only from now on.
+                    *pending = idle;
+                }
                 open.streams = streams;
                 open.patience = patience;
             }

@@ -12,15 +12,15 @@ use crate::protocol::Protocol;
 use crate::time::{Duration, Instant};
 
 impl<K> Pool<K> {
-    /// Ends each call about an origin: serves its callers, then those of others that wait for room,
-    /// then keeps the limits of what is idle.
+    /// Ends each call about an origin: serves its callers, keeps the limits of what is idle, then dials
+    /// for its callers and for those of others that wait for room.
     pub(super) fn finish(&mut self, origin: OriginId, now: Instant) {
         self.grant(origin, now);
+        self.limit_idle(origin);
         self.dial_wanted(origin, now);
+        self.drain_if_quiet(origin);
         self.serve_starved(now);
         self.dial_spare(origin, now);
-        self.drain_if_quiet(origin);
-        self.limit_idle(origin);
         self.settle(origin, now);
     }
 
@@ -164,9 +164,7 @@ impl<K> Pool<K> {
 
     fn mark_served(&mut self, id: ConnId, origin: OriginId) {
         // It has leases out, so that it is in none of the lists that `served` tells apart.
-        if let Some(conn) = self.conns.get_mut(id.0) {
-            conn.served = true;
-        }
+        self.update(id, |conn| conn.served = true);
         self.forgive(origin);
     }
 

@@ -25,7 +25,7 @@ impl Tally {
     }
 
     pub(crate) fn open(&self) -> u32 {
-        self.of(Kind::Idle) + self.of(Kind::InUse)
+        self.of(Kind::Pending) + self.of(Kind::Idle) + self.of(Kind::InUse)
     }
 
     pub(crate) fn draining(&self) -> u32 {
@@ -66,13 +66,14 @@ fn index(kind: Kind) -> usize {
     match kind {
         Kind::Dialing => 0,
         Kind::Cancelled => 1,
-        Kind::Idle => 2,
-        Kind::InUse => 3,
-        Kind::Draining => 4,
-        Kind::GoingAway => 5,
-        Kind::MakingRoom => 6,
-        Kind::Closing => 7,
-        Kind::Closed => 8,
+        Kind::Pending => 2,
+        Kind::Idle => 3,
+        Kind::InUse => 4,
+        Kind::Draining => 5,
+        Kind::GoingAway => 6,
+        Kind::MakingRoom => 7,
+        Kind::Closing => 8,
+        Kind::Closed => 9,
     }
 }
 
@@ -102,7 +103,7 @@ pub struct Counts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Connections being established.
+    /// Connections being established, among them HTTP/2 ones that allow no streams yet.
     pub dialing: u32,
     /// Connections without a stream in use.
     pub idle: u32,
@@ -123,7 +124,7 @@ pub struct Stats {
 impl Stats {
     pub(crate) fn new(tally: &Tally, waiters: u32, counts: Counts) -> Self {
         Self {
-            dialing: tally.of(Kind::Dialing),
+            dialing: tally.of(Kind::Dialing) + tally.of(Kind::Pending),
             idle: tally.of(Kind::Idle),
             in_use: tally.of(Kind::InUse),
             draining: tally.draining(),
