@@ -39,6 +39,11 @@ pub struct ConnId(pub(crate) RawId);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterId(pub(crate) RawId);
 
+impl OriginId {
+    /// Names no origin: a place that no slab has.
+    pub(crate) const NOBODY: Self = Self(RawId { index: u32::MAX, generation: NonZeroU32::MAX });
+}
+
 impl fmt::Debug for OriginId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OriginId({})", self.0)

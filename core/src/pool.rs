@@ -69,7 +69,7 @@ pub struct Pool<K> {
     tickets: u64,
     tally: Tally,
     stats: PoolStats,
-    actions: VecDeque<Action>,
+    actions: VecDeque<Action<K>>,
     events: VecDeque<Event>,
 }
 
@@ -195,7 +195,10 @@ impl<K> Pool<K> {
         let Lease { origin, claim, .. } = lease;
         let failed = self.release(&lease, Reuse::Unusable, now);
         let is_over = claim.deadline.is_some_and(|deadline| deadline <= now);
-        if !failed && !is_over && let Some(lease) = self.lease_at_once(origin, claim, now) {
+        if !failed
+            && !is_over
+            && let Some(lease) = self.lease_at_once(origin, claim, now)
+        {
             self.finish(origin, now);
             return Checkout::Ready(lease);
         }
@@ -245,7 +248,7 @@ impl<K> Pool<K> {
     }
 
     /// The next thing to do.
-    pub fn poll_action(&mut self) -> Option<Action> {
+    pub fn poll_action(&mut self) -> Option<Action<K>> {
         self.actions.pop_front()
     }
 

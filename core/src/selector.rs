@@ -15,6 +15,7 @@ use core::fmt;
 
 use hashbrown::HashTable;
 use http::Uri;
+use http::header::HeaderValue;
 use http::request::Parts;
 
 use crate::id::{OriginId, RawId};
@@ -192,24 +193,36 @@ impl<T> Selector<T> {
         init: impl FnOnce(&UrlKey) -> T,
         now: Instant,
     ) -> Result<Selection, SelectError> {
-        let caller_host = request_target::caller_host(&request.headers)
-            .map_err(|_| SelectError::DuplicateHost)?;
-        let mut key = UrlKeyRef::unchecked(&request.uri, &self.keys)?;
-        if let Some(partition) = request.extensions.get::<Partition>() {
-            key = key.with_partition(*partition);
-        }
+        let (key, caller_host) = self.read(request)?;
         let now = self.clock.advance(now);
-        let (origin, host) = match self.find(&key) {
-            Some(origin) => {
-                self.entries.touch(origin.0, now);
-                (origin, self.host_field(origin, &key)?)
-            }
+        let (origin, host) = match self.known(&key, now)? {
+            Some(known) => known,
             None => {
                 key.check()?;
                 self.insert(&key, init, now)?
             }
         };
         Ok(Selection { origin, target: RequestTarget::new(&key, host, caller_host) })
+    }
+
+    /// The same, but an origin that is not known stays so.
+    ///
+    /// # Errors
+    ///
+    /// [`SelectError`]; the selector is then unchanged.
+    pub fn select_known(
+        &mut self,
+        request: &Parts,
+        now: Instant,
+    ) -> Result<Option<Selection>, SelectError> {
+        let (key, caller_host) = self.read(request)?;
+        let now = self.clock.advance(now);
+        let Some((origin, host)) = self.known(&key, now)? else {
+            key.check()?;
+            return Ok(None);
+        };
+        let target = RequestTarget::new(&key, host, caller_host);
+        Ok(Some(Selection { origin, target }))
     }
 
     /// The origin that a URI names, if it is a known one.
@@ -282,6 +295,31 @@ impl<T> Selector<T> {
     /// The next origin that was forgotten, because its time was over or its place was needed.
     pub fn poll_forgotten(&mut self) -> Option<Forgotten<T>> {
         self.forgotten.pop_front()
+    }
+
+    /// The key of a request, which may be no valid one, and the `Host` that its caller set.
+    fn read<'a>(
+        &self,
+        request: &'a Parts,
+    ) -> Result<(UrlKeyRef<'a>, Option<HeaderValue>), SelectError> {
+        let caller_host = request_target::caller_host(&request.headers)
+            .map_err(|_| SelectError::DuplicateHost)?;
+        let mut key = UrlKeyRef::unchecked(&request.uri, &self.keys)?;
+        if let Some(partition) = request.extensions.get::<Partition>() {
+            key = key.with_partition(*partition);
+        }
+        Ok((key, caller_host))
+    }
+
+    /// A known origin, which is used now, and the `Host` that the URL of `key` asks for.
+    fn known(
+        &mut self,
+        key: &UrlKeyRef<'_>,
+        now: Instant,
+    ) -> Result<Option<(OriginId, Arc<HostField>)>, UrlKeyError> {
+        let Some(origin) = self.find(key) else { return Ok(None) };
+        self.entries.touch(origin.0, now);
+        Ok(Some((origin, self.host_field(origin, key)?)))
     }
 
     fn insert(

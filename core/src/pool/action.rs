@@ -90,9 +90,9 @@ pub enum Reuse {
     Unusable,
 }
 
-/// What the pool wants done, in this order.
+/// What the pool wants done, in this order. `K` is what the application keeps of an origin.
 #[derive(Debug)]
-pub enum Action {
+pub enum Action<K> {
     /// Establish a connection. To be answered once, by `handle_dialed` or `handle_dial_failed`.
     Dial {
         /// Where to.
@@ -130,6 +130,8 @@ pub enum Action {
     Vacate {
         /// Which one.
         origin: OriginId,
+        /// What the application kept of it.
+        key: K,
     },
 }
 

@@ -166,7 +166,7 @@ impl<K> Pool<K> {
                 self.deadlines.unset(trouble.backoff, Timer::Backoff(origin));
                 self.deadlines.unset(trouble.refill, Timer::Refill(origin));
             }
-            self.actions.push_back(Action::Vacate { origin });
+            self.actions.push_back(Action::Vacate { origin, key: group.key });
         }
     }
 }
