@@ -3,13 +3,12 @@
 //! `hashbrown` takes the bucket from the low bits and a tag from the top seven. Hosts and seeds are
 //! fixed, so that nothing here is left to chance.
 
-use std::collections::HashSet;
 use std::thread;
 
 use http::Uri;
 use mac_core::{HashSeed, UrlKeyConfig, UrlKeyRef};
 
-const SEEDS: [u64; 4] = [0, 1, 0x0123_4567_89ab_cdef, u64::MAX];
+const SEEDS: [u64; 2] = [0, 0x0123_4567_89ab_cdef];
 
 const NAMES: usize = 100_000;
 
@@ -78,7 +77,9 @@ fn assert_all_spread(urls: impl Iterator<Item = String>) {
     for seed in SEEDS {
         let config = config(seed);
         let hashes: Vec<u64> = uris.iter().map(|uri| hash(uri, &config)).collect();
-        let distinct: HashSet<u64> = hashes.iter().copied().collect();
+        let mut distinct = hashes.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
         assert_eq!(distinct.len(), uris.len(), "seed {seed:#x}: two keys of one hash");
         assert_spread(&hashes, seed);
     }
