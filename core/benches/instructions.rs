@@ -3,6 +3,12 @@
 //! `cargo bench -p mac-core --bench instructions` needs valgrind on the path. The program runs itself
 //! under callgrind, once with `ROUNDS` operations and once with twice as many, for each case; the
 //! difference is what the operations took.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stdout,
+    reason = "a bench is no part of the core: it reads clocks, and shows what it found"
+)]
 
 mod origins;
 

@@ -7,6 +7,12 @@
 //! - `alternative`: `HashMap<(Scheme, Authority), _>`, as hyper-util's legacy client keys its pool.
 //! - `floor`: a hashbrown lookup of a hash computed beforehand, and one reading of the host's bytes;
 //!   `floor_authority` is told that the authority is a host and no more.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::indexing_slicing,
+    reason = "a bench is no part of the core: it reads clocks, and compares with what the core bans"
+)]
 
 mod origins;
 

@@ -34,6 +34,7 @@ pub(crate) fn deadline(now: Instant, after: Duration) -> Option<Instant> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test needs some instant to begin with")]
 mod tests {
     use super::*;
 

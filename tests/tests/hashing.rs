@@ -36,7 +36,7 @@ fn unevenness(values: impl Iterator<Item = u64>, bits: u32) -> f64 {
     let mut counts = vec![0_u32; 1 << bits];
     let mut total = 0.0;
     for value in values {
-        counts[usize::try_from(value).expect("few bits")] += 1;
+        *counts.get_mut(usize::try_from(value).expect("few bits")).expect("few bits") += 1;
         total += 1.0;
     }
     let buckets = f64::from(1_u32 << bits);

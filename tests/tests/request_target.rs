@@ -1,6 +1,7 @@
 //! How a selected request is written for each protocol: one named case a line.
 //!
-//! What stands for the Host: `-` none is sent, `!` the request is refused.
+//! Where no Host is sent, `-` stands for it.
+#![expect(clippy::panic, reason = "a test reports by panicking")]
 
 use std::time::Instant;
 

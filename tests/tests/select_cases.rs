@@ -1,4 +1,9 @@
 //! `cases/select.json`: which origin a URL names, and how a request to it is sent.
+#![expect(
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test reports by panicking, also at what it does not expect"
+)]
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
