@@ -73,6 +73,7 @@
 //! | [`selector`] | where the entry of an origin is, and when it is forgotten |
 //! | [`request_target`] | request target and `Host` for a protocol (RFC 9112 s3.2, RFC 9113 s8.3.1) |
 #![no_std]
+#![cfg_attr(doctest, doc = include_str!("../../README.md"))]
 
 extern crate alloc;
 

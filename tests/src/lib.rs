@@ -3,4 +3,5 @@
 
 pub mod cases;
 pub mod random;
+pub mod sim;
 pub mod urls;
