@@ -96,9 +96,7 @@ impl<T> Memory<T> {
 
     /// Lets the grace period of an idle one begin anew.
     pub(crate) fn touch(&mut self, id: RawId, now: Instant) {
-        if let Some(State::Idle { since }) = self.slots.get(id).map(|slot| slot.state)
-            && since < now
-        {
+        if let Some(State::Idle { .. }) = self.slots.get(id).map(|slot| slot.state) {
             self.mark_idle(id, now);
         }
     }

@@ -249,12 +249,12 @@ impl<K> Pool<K> {
 
     /// The next thing to do.
     pub fn poll_action(&mut self) -> Option<Action<K>> {
-        self.actions.pop_front()
+        take(&mut self.actions)
     }
 
     /// The next thing that was done, if [`PoolConfig::events`] asks for it.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        take(&mut self.events)
     }
 
     fn group(&self, origin: OriginId) -> Option<&Group<K>> {
@@ -334,4 +334,15 @@ impl<K> Pool<K> {
             && self.tally.of(Kind::Idle) == 0
             && first.is_none_or(|(own, _)| ticket < &own)
     }
+}
+
+/// An empty queue keeps room for this many: what a burst took is given back.
+const KEPT_ROOM: usize = 1024;
+
+fn take<T>(queue: &mut VecDeque<T>) -> Option<T> {
+    let next = queue.pop_front();
+    if next.is_none() && queue.capacity() > KEPT_ROOM {
+        *queue = VecDeque::new();
+    }
+    next
 }

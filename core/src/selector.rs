@@ -294,7 +294,11 @@ impl<T> Selector<T> {
 
     /// The next origin that was forgotten, because its time was over or its place was needed.
     pub fn poll_forgotten(&mut self) -> Option<Forgotten<T>> {
-        self.forgotten.pop_front()
+        let next = self.forgotten.pop_front();
+        if next.is_none() && self.forgotten.capacity() > KEPT_ROOM {
+            self.forgotten = VecDeque::new();
+        }
+        next
     }
 
     /// The key of a request, which may be no valid one, and the `Host` that its caller set.

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::num::NonZeroU16;
 
 use http::Uri;
-use mac_core::{HashSeed, Partition, UrlKeyConfig, UrlKeyError, UrlKeyRef};
+use mac_core::{HashSeed, Partition, UrlKey, UrlKeyConfig, UrlKeyError, UrlKeyRef};
 use url::Url;
 
 use crate::oracle::{self, Origin};
@@ -67,7 +67,9 @@ fn check_one(uri: &Uri, config: &UrlKeyConfig) {
     assert_eq!((owned.scheme(), owned.port()), (key.scheme(), key.port()));
     assert_eq!(owned.hash_value(), key.hash_value());
     assert_eq!(std_hash(&owned), std_hash(&key));
-    assert!(owned == key && key == owned && owned == owned.clone());
+    let equal = [owned == key, UrlKeyRef::eq(&key, &key), owned == owned.clone()];
+    assert_eq!(equal, [true; 3]);
+    assert!(PartialEq::<UrlKey>::eq(&key, &owned));
 
     let shown: Uri = owned.to_string().parse().expect("a key shows as a URI");
     let again = UrlKeyRef::new(&shown, config).expect("a key shows as a valid URL");

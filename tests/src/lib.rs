@@ -3,5 +3,6 @@
 
 pub mod cases;
 pub mod random;
+pub mod scenario;
 pub mod sim;
 pub mod urls;

@@ -5,7 +5,7 @@ use std::env;
 use proptest::test_runner::{Config, RngSeed};
 
 /// `cases` cases, or as many as `MAC_CASES` says, from a seed that is new in each run or that
-/// `MAC_SEED` gives. A failing test prints both by [`replay`].
+/// `MAC_SEED` gives. A failing test prints the smallest input that it found.
 ///
 /// # Panics
 ///

@@ -169,7 +169,7 @@ pub enum CloseReason {
 pub(crate) const CLOSE_REASONS: usize = 12;
 
 impl CloseReason {
-    /// All reasons, in the order of [`Stats::closes`](crate::Stats::closes).
+    /// All reasons, in the order of [`PoolStats::closes`](crate::PoolStats::closes).
     pub const ALL: [Self; CLOSE_REASONS] = [
         Self::IdleTimeout,
         Self::IdleLimit,

@@ -16,6 +16,8 @@ use crate::time::Instant;
 impl<K> Pool<K> {
     /// Begins the dials that an origin's callers ask for.
     pub(super) fn dial_wanted(&mut self, origin: OriginId, now: Instant) {
+        // Its place in the order is that of its first caller now.
+        self.unstarve(origin);
         loop {
             let Some(group) = self.group(origin) else { return };
             let wanted = group.wanted();
@@ -25,7 +27,6 @@ impl<K> Pool<K> {
                 _ => group.oldest_idle(&self.conns),
             };
             if wanted.dials == 0 {
-                self.unstarve(origin);
                 match own_idle {
                     Some(idle) if wanted.limited => self.close(idle, CloseReason::MakeRoom),
                     Some(_) | None => return,
@@ -56,7 +57,6 @@ impl<K> Pool<K> {
             if self.room() == 0 && self.tally.of(Kind::Idle) == 0 {
                 return;
             }
-            self.unstarve(origin);
             self.dial_wanted(origin, now);
             if self.group(origin).is_some_and(|group| group.starved.is_some()) {
                 return;
@@ -65,7 +65,6 @@ impl<K> Pool<K> {
     }
 
     fn starve(&mut self, origin: OriginId) {
-        self.unstarve(origin);
         if let Some(group) = self.groups.get_mut(origin.0)
             && let Some((ticket, _)) = group.first_waiter(&self.waiters)
         {

@@ -116,7 +116,8 @@ impl HashSeed {
 
     #[inline]
     pub(super) fn finish(&self, state: u64, rest: u64) -> u64 {
-        multiply_fold(state ^ rest, self.last)
+        // Twice: what differs in the last octets alone, as consecutive ports do, is spread too.
+        multiply_fold(multiply_fold(state ^ rest, self.last), self.factor)
     }
 }
 

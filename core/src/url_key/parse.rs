@@ -67,6 +67,10 @@ fn split(authority: &str) -> Result<(&str, Option<&str>), UrlKeyError> {
         return Ok((host, None));
     }
     let port = rest.strip_prefix(':').ok_or(UrlKeyError::InvalidHost)?;
+    // Text around the brackets is wrong with the host, wherever it stands.
+    if port.contains(['[', ']']) {
+        return Err(UrlKeyError::InvalidHost);
+    }
     Ok((host, Some(port)))
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mac_core::pool::config::PROBE_PATIENCE;
 use mac_core::pool::{CheckoutError, WaitedFor};
-use mac_core::{CloseReason, ConnId, Lease, OriginConfig, OriginId, Protocol, WaiterId};
+use mac_core::{CloseReason, ConnId, Lease, OriginConfig, OriginId, Protocol, Protocols, WaiterId};
 
 /// A caller that waits.
 #[derive(Debug, Clone)]
@@ -43,8 +44,12 @@ pub struct Conn {
     pub streams: u32,
     /// An HTTP/2 connection that has told no limit, or none but 0, may be waited for until then.
     pub patience: Option<Instant>,
+    /// Whether it was dialed alone where the protocol could be HTTP/2.
+    pub probe: bool,
     pub leases: u32,
     pub served: bool,
+    /// Whether its end was counted as a failed dial.
+    pub failed: bool,
     pub grants: u32,
     pub opened: Instant,
     pub idle_since: Instant,
@@ -59,6 +64,8 @@ pub struct Conn {
 pub struct Origin {
     pub config: Arc<OriginConfig>,
     pub learned: Option<Protocol>,
+    /// Streams to expect of a new connection.
+    pub expected: u32,
     /// Whether somebody asked for connections without waiting for one.
     pub prewarmed: bool,
 }
@@ -76,8 +83,14 @@ pub struct Model {
     pub draining: bool,
     pub tickets: u64,
     pub order: u64,
-    /// Whether a dial failed, or a connection ended unused, in this step, at this origin.
+    /// Origins at which, in this step, a dial failed or a connection ended unused.
     pub failed: Vec<OriginId>,
+    /// How often that was in all.
+    pub failures: u64,
+    /// How many of these may have ended otherwise before: by a lifetime, by a drain.
+    pub doubtful: u64,
+    /// How many callers were failed by that, in this step.
+    pub failed_callers: u32,
     /// Connections that began to drain in this step.
     pub drained: Vec<ConnId>,
 }
@@ -116,7 +129,6 @@ impl Model {
     }
 
     fn is_http2(&self, origin: OriginId) -> bool {
-        use mac_core::Protocols;
         let origin = &self.origins[&origin];
         match origin.config.protocols {
             Protocols::Http1 => false,
@@ -160,19 +172,24 @@ impl Model {
         let config = &self.origins[&origin].config;
         assert!(self.dialing(origin) < config.max_dialing.max(1), "above the limit of dials");
         let waiting = self.waiting(origin).len();
-        let for_callers = (self.dialing(origin) as usize) < waiting;
+        let expected = self.origins[&origin].expected;
+        let for_callers = self.dialing(origin) < (waiting as u32).div_ceil(expected);
         assert!(
             for_callers || config.min_idle > 0 || self.origins[&origin].prewarmed,
             "a dial for nobody"
         );
-        let conn_state = Conn {
+        self.check_turn(origin);
+        let probe = self.check_alone(origin);
+        let dialing = Conn {
             origin,
             state: State::Dialing,
             protocol: Protocol::Http1,
             streams: 0,
             patience: None,
+            probe,
             leases: 0,
             served: false,
+            failed: false,
             grants: 0,
             opened: self.now,
             idle_since: self.now,
@@ -180,7 +197,70 @@ impl Model {
             hinted: false,
             idle_order: 0,
         };
-        self.conns.insert(conn, conn_state);
+        self.conns.insert(conn, dialing);
+    }
+
+    /// A dial that may bring HTTP/2 goes alone, and no dial begins while SETTINGS are awaited. Says
+    /// whether the dial that begins is such a probe.
+    fn check_alone(&self, origin: OriginId) -> bool {
+        let config = &self.origins[&origin].config;
+        let learned = self.origins[&origin].learned;
+        let may_be_http2 = match config.protocols {
+            Protocols::Http1 => false,
+            Protocols::Http2 => true,
+            Protocols::Negotiated => learned.is_none_or(|learned| learned == Protocol::Http2),
+        };
+        for (_, conn) in self.of(origin) {
+            let is_probe = may_be_http2 && conn.probe && conn.state == State::Dialing;
+            let is_patient = conn.opened + PROBE_PATIENCE > self.now;
+            assert!(!(is_probe && is_patient), "a dial beside a probe");
+            let awaits_settings = conn.state == State::Open
+                && conn.patience.is_some()
+                && conn.streams > 0
+                && !conn.served;
+            assert!(!awaits_settings, "a dial although SETTINGS are awaited");
+        }
+        // What drained in this step may have been open when the dial was decided.
+        let is_alone = |(id, conn): (&ConnId, &Conn)| {
+            !matches!(conn.state, State::Open | State::Dialing) && !self.drained.contains(id)
+        };
+        may_be_http2 && self.of(origin).all(is_alone)
+    }
+
+    /// Under the total limit the oldest caller of all origins is dialed for first.
+    fn check_turn(&self, origin: OriginId) {
+        let Some((_, first)) = self.waiting(origin).first().copied() else { return };
+        if self.max_connections.is_none() {
+            return;
+        }
+        for (id, other) in self.origins.iter().filter(|(id, _)| **id != origin) {
+            let waiting = self.waiting(*id);
+            let wants = waiting.len() > self.dialing(*id) as usize
+                && self.dialing(*id) < other.config.max_dialing
+                && self.counted(*id) < self.limit(*id)
+                && other.config.protocols == Protocols::Http1
+                && other.config.backoff.is_none();
+            assert!(!wants || waiting[0].1.ticket > first.ticket, "{id:?} waits for longer");
+        }
+    }
+
+    /// A connection ended before it served: a failed dial, once.
+    pub fn fails(&mut self, id: ConnId) {
+        if let Some(conn) = self.conns.get_mut(&id)
+            && !conn.served
+            && !conn.failed
+        {
+            conn.failed = true;
+            self.failures += 1;
+            self.failed.push(conn.origin);
+        }
+    }
+
+    /// How many callers a failed dial fails at an origin that speaks HTTP/1.1 and has no backoff.
+    pub fn fails_by_dial(&self, origin: OriginId) -> Option<u32> {
+        let config = &self.origins[&origin].config;
+        let is_plain = config.protocols == Protocols::Http1 && config.backoff.is_none();
+        is_plain.then(|| u32::from(self.waiting(origin).len() > self.dialing(origin) as usize))
     }
 
     pub fn cancel_dial(&mut self, conn: ConnId) {
@@ -250,6 +330,7 @@ impl Model {
                 assert!(self.failed.contains(&waiter.origin), "no dial failed");
                 let first = self.waiting(waiter.origin)[0].0;
                 assert_eq!(*first, id, "not the oldest");
+                self.failed_callers += 1;
             }
             CheckoutError::Draining => assert!(self.draining),
             CheckoutError::UnknownOrigin => assert!(!self.origins.contains_key(&waiter.origin)),

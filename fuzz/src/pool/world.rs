@@ -23,6 +23,8 @@ pub struct World {
     gone_waiters: Vec<WaiterId>,
     configs: Vec<Arc<OriginConfig>>,
     max_idle: u32,
+    /// How many callers this step must fail by a dial, where that is known.
+    expected_failures: Option<u32>,
     log: Log,
 }
 
@@ -66,6 +68,9 @@ impl World {
             tickets: 0,
             order: 0,
             failed: Vec::new(),
+            failures: 0,
+            doubtful: 0,
+            failed_callers: 0,
             drained: Vec::new(),
         };
         let log = Log(vec![format!("{config:?}"), format!("{configs:#?}")]);
@@ -77,6 +82,7 @@ impl World {
             gone_conns: Vec::new(),
             gone_waiters: Vec::new(),
             configs,
+            expected_failures: None,
             log,
         }
     }
@@ -106,17 +112,25 @@ impl World {
 
     fn begin(&mut self) {
         self.model.failed.clear();
+        self.model.failed_callers = 0;
+        self.expected_failures = None;
         self.model.drained.clear();
     }
 
     /// What may fail callers because patience ends, when time comes to be `now`.
     fn impatient(&mut self) {
         let now = self.model.now;
-        let ended = self.model.conns.values().filter(|conn| {
-            conn.state == State::Open && conn.patience.is_some_and(|until| until <= now)
-        });
-        let origins: Vec<OriginId> = ended.map(|conn| conn.origin).collect();
-        self.model.failed.extend(origins);
+        let is_over = |conn: &Conn| conn.patience.is_some_and(|until| until <= now);
+        let ended = self.model.conns.iter().filter(|(_, conn)| conn.is_pending() && is_over(conn));
+        let ended: Vec<ConnId> = ended.map(|(id, _)| *id).collect();
+        for id in ended {
+            let before = self.model.failures;
+            self.model.fails(id);
+            let origin = &self.model.origins[&self.model.conns[&id].origin];
+            if self.model.draining || origin.config.max_lifetime.is_some() {
+                self.model.doubtful += self.model.failures - before;
+            }
+        }
         for conn in self.model.conns.values_mut() {
             if conn.streams > 0 && conn.patience.is_some_and(|until| until <= now) {
                 conn.patience = None;
@@ -131,7 +145,7 @@ impl World {
             let config = Arc::clone(&self.configs[key]);
             if let Ok(origin) = self.pool.insert_origin(key, Arc::clone(&config), self.model.now) {
                 self.log(format!("insert_origin({key}) = {origin:?}"));
-                let entry = Origin { config, learned: None, prewarmed: false };
+                let entry = Origin { config, learned: None, expected: 1, prewarmed: false };
                 assert!(self.model.origins.insert(origin, entry).is_none(), "an id is used again");
             }
             self.apply();
@@ -236,8 +250,10 @@ impl World {
                 self.drain(id, CloseReason::NotReusable);
             }
             Reuse::Unusable => {
-                if !conn.served {
-                    self.model.failed.push(conn.origin);
+                let (origin, fails) = (conn.origin, !conn.served && !conn.failed);
+                self.model.fails(id);
+                if fails {
+                    self.expected_failures = self.model.fails_by_dial(origin);
                 }
                 self.drain(id, CloseReason::Unusable);
             }
@@ -265,6 +281,13 @@ impl World {
         let (conn, origin, ticket) = (lease.conn(), lease.origin(), lease.ticket());
         let claim = self.model.release(&lease, ticket);
         self.released(conn, Reuse::Unusable);
+        if self.expected_failures.is_some() {
+            // The caller itself waits again, and is the first to fail, unless its time is over.
+            let is_over = claim.deadline.is_some_and(|deadline| deadline <= self.model.now);
+            let waiting = self.model.waiting(origin).len() as u32 + 1;
+            let fails = u32::from(waiting > self.model.dialing(origin));
+            self.expected_failures = (!is_over && !self.model.draining).then_some(fails);
+        }
         let checkout = self.pool.checkout_again(lease, self.model.now);
         self.log(format!("checkout_again({conn:?}) = {checkout:?}"));
         match checkout {
@@ -309,7 +332,9 @@ impl World {
         let Conn { origin, state, .. } = self.model.conns.remove(&conn).expect("a dial");
         self.gone_conns.push(conn);
         if state == State::Dialing {
+            self.model.failures += 1;
             self.model.failed.push(origin);
+            self.expected_failures = self.model.fails_by_dial(origin);
         }
         self.pool.handle_dial_failed(conn, DialError::new("refused"), self.model.now);
     }
@@ -334,6 +359,12 @@ impl World {
             conn.streams = if is_http2 { streams.unwrap_or(initial) } else { 1 };
             let waits = is_http2 && streams.is_none_or(|streams| streams == 0);
             conn.patience = waits.then_some(now + STREAMS_PATIENCE);
+            match protocol {
+                Protocol::Http2 if waits => {}
+                Protocol::Http1 | Protocol::Http1Proxy | Protocol::Http2 => {
+                    origin.expected = conn.streams;
+                }
+            }
         }
         self.pool.handle_dialed(id, protocol, streams, now);
     }
@@ -394,6 +425,8 @@ impl World {
                 (_, _) => None,
             };
             conn.streams = streams;
+            let origin = self.model.origins.get_mut(&conn.origin).expect("known");
+            origin.expected = streams.max(1);
         }
         self.pool.handle_streams(id, streams, now);
     }
@@ -407,12 +440,9 @@ impl World {
 
     /// A connection that ends before it allowed a stream fails callers.
     fn unusable(&mut self, conn: ConnId) {
-        if let Some(conn) = self.model.conns.get(&conn)
-            && conn.state == State::Open
-            && conn.patience.is_some()
-            && !conn.served
-        {
-            self.model.failed.push(conn.origin);
+        let is_open = |c: &Conn| c.state == State::Open && c.leases == 0 && c.patience.is_some();
+        if self.model.conns.get(&conn).is_some_and(is_open) {
+            self.model.fails(conn);
         }
     }
 
@@ -527,6 +557,9 @@ impl World {
                 }
             }
         }
+        if let Some(expected) = self.expected_failures.take() {
+            assert_eq!(self.model.failed_callers, expected, "callers failed by a dial");
+        }
         while self.pool.poll_event().is_some() {}
     }
 
@@ -561,6 +594,9 @@ impl World {
         let all: Vec<&Conn> = model.conns.values().collect();
         check_stats(&stats.all, &all, model.waiters.len());
         assert_eq!(stats.origins, model.origins.len());
+        let certain = model.failures - model.doubtful;
+        let failures = certain..=model.failures;
+        assert!(failures.contains(&stats.all.counts.failed_dials), "failed dials: {failures:?}");
         for (id, origin) in &model.origins {
             let conns: Vec<&Conn> = model.of(*id).map(|(_, conn)| conn).collect();
             let stats = self.pool.origin_stats(*id).expect("known");
@@ -568,6 +604,12 @@ impl World {
             assert!(stats.idle <= origin.config.max_idle, "too many idle");
             assert!(stats.waiters <= origin.config.max_waiters + self.returned(*id));
             self.check_waiting(*id, origin);
+            if let Some(lifetime) = origin.config.max_lifetime {
+                let is_old = |c: &&Conn| {
+                    c.state == State::Open && c.opened + lifetime * 11 / 10 <= model.now
+                };
+                assert_eq!(conns.iter().copied().find(is_old).map(|_| ()), None, "too old");
+            }
         }
         assert!(stats.all.idle <= self.max_idle, "too many idle in all");
         if self.pool.is_drained() {
@@ -628,6 +670,7 @@ impl World {
     /// The world behaves: everything must come to its end.
     pub fn come_to_rest(mut self) {
         self.log("come to rest".to_owned());
+        let mut is_quiet = false;
         for _ in 0..2000 {
             self.begin();
             if let Some(lease) = self.leases.pop() {
@@ -652,12 +695,26 @@ impl World {
                 self.impatient();
                 self.pool.handle_timeout(self.model.now);
             } else {
+                is_quiet = true;
                 break;
             }
             self.apply();
             self.check();
         }
         assert_eq!(self.model.waiters.len(), 0, "callers wait for ever");
+        let is_unlimited = self.model.max_connections.is_none() && self.max_idle > 100;
+        for (id, origin) in &self.model.origins {
+            let config = &origin.config;
+            let minimum = config.min_idle.min(config.max_idle);
+            if is_quiet
+                && is_unlimited
+                && !self.model.draining
+                && config.protocols == Protocols::Http1
+            {
+                let idle = self.pool.origin_stats(*id).expect("known").idle;
+                assert!(idle >= minimum.min(config.max_connections), "below the minimum");
+            }
+        }
         let keeps =
             self.configs.iter().any(|config| config.min_idle > 0 || config.idle_timeout.is_none());
         if !keeps {
@@ -688,7 +745,11 @@ impl World {
 
 fn check_stats(stats: &mac_core::Stats, conns: &[&Conn], waiters: usize) {
     let count = |is: &dyn Fn(&Conn) -> bool| conns.iter().filter(|conn| is(conn)).count() as u32;
-    assert_eq!(stats.dialing, count(&|conn| conn.state == State::Dialing || conn.is_pending()), "dialing");
+    assert_eq!(
+        stats.dialing,
+        count(&|conn| conn.state == State::Dialing || conn.is_pending()),
+        "dialing"
+    );
     assert_eq!(stats.idle, count(&|conn| conn.is_idle()), "idle");
     let in_use = count(&|conn| conn.state == State::Open && conn.leases > 0);
     assert_eq!(stats.in_use, in_use, "in use");

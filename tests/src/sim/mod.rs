@@ -3,6 +3,7 @@
 //!
 //! The world has its own clock and a queue of what happens when. Nothing in it is real, so that a
 //! minute passes in microseconds.
+#![expect(clippy::indexing_slicing, reason = "the world's indices are its own")]
 
 mod random;
 mod server;
