@@ -131,14 +131,6 @@ fn a_hit_lets_the_grace_period_begin_anew() {
 }
 
 #[test]
-fn looking_an_origin_up_without_a_request_renews_nothing() {
-    let mut world = World::new(8);
-    let origin = world.select("http://a/", secs(0));
-    assert_eq!(world.selector.find_uri(&uri("http://a/")), Ok(Some(origin)));
-    assert_eq!(world.timeout(), Some(TTL));
-}
-
-#[test]
 fn the_grace_period_begins_when_an_origin_was_last_busy() {
     let mut world = World::new(8);
     let origin = world.select("http://a/", secs(0));
