@@ -46,6 +46,8 @@ mod drain;
 mod event;
 mod facts;
 mod group;
+#[cfg(debug_assertions)]
+mod recount;
 mod serve;
 mod stats;
 mod timeouts;
@@ -268,18 +270,10 @@ impl<K> Pool<K> {
         now
     }
 
-    /// A lease without waiting, unless it would overtake a caller.
+    /// A lease without waiting.
     fn lease_at_once(&mut self, origin: OriginId, claim: Claim, now: Instant) -> Option<Lease> {
-        let group = self.groups.get(origin.0)?;
-        let (queue, fresh) = (group.queue.front(&self.waiters), group.fresh.front(&self.waiters));
-        let is_before =
-            |front: Option<(u64, WaiterId)>| front.is_some_and(|(ticket, _)| ticket < claim.ticket);
-        if is_before(queue) || claim.fresh && is_before(fresh) {
-            return None;
-        }
-        // What has not served is for an older caller that takes nothing else. It would have it by now,
-        // but for one that came back.
-        let conn = group.pick(&self.conns, claim.fresh)?;
+        // Whoever waits has found no stream that it takes, so that nobody is overtaken.
+        let conn = self.group(origin)?.pick(&self.conns, claim.fresh)?;
         Some(self.lease(conn, origin, claim, now))
     }
 

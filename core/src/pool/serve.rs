@@ -22,6 +22,8 @@ impl<K> Pool<K> {
         self.serve_starved(now);
         self.dial_spare(origin, now);
         self.settle(origin, now);
+        #[cfg(debug_assertions)]
+        self.recount(origin);
     }
 
     /// Gives free streams to callers, in the order of tickets. What has not served goes to the first of

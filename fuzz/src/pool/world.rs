@@ -23,6 +23,7 @@ pub struct World {
     gone_waiters: Vec<WaiterId>,
     configs: Vec<Arc<OriginConfig>>,
     max_idle: u32,
+    max_waiters: Option<u32>,
     /// How many callers this step must fail by a dial, where that is known.
     expected_failures: Option<u32>,
     log: Log,
@@ -76,6 +77,7 @@ impl World {
         let log = Log(vec![format!("{config:?}"), format!("{configs:#?}")]);
         Self {
             max_idle: config.max_idle,
+            max_waiters: config.max_waiters,
             pool: Pool::new(config),
             model,
             leases: Vec::new(),
@@ -174,10 +176,20 @@ impl World {
                 self.model.tickets += 1;
                 let ticket = self.model.tickets;
                 let waiter = Waiter { origin, ticket, fresh, deadline };
+                let waiting = self.model.waiting(origin).len();
+                assert!(waiting < self.model.origins[&origin].config.max_waiters as usize);
+                let all = self.model.waiters.len();
+                assert!(self.max_waiters.is_none_or(|most| all < most as usize));
                 assert!(self.model.waiters.insert(id, waiter).is_none());
             }
             Err(CheckoutError::Draining) => assert!(self.model.draining),
-            Err(CheckoutError::QueueFull) => self.model.tickets += 1,
+            Err(CheckoutError::QueueFull) => {
+                self.model.tickets += 1;
+                let full = self.model.waiting(origin).len()
+                    >= self.model.origins[&origin].config.max_waiters as usize;
+                let all = self.model.waiters.len();
+                assert!(full || self.max_waiters.is_some_and(|most| all >= most as usize));
+            }
             Err(CheckoutError::Dial(_)) => {
                 self.model.tickets += 1;
                 let backoff = self.model.origins[&origin].config.backoff;
@@ -505,7 +517,7 @@ impl World {
                 let most = input.pick(&[None, Some(1), Some(2), Some(4)]);
                 self.log(format!("set_limits({most:?})"));
                 self.model.max_connections = most;
-                self.pool.set_limits(most, self.max_idle, None, now);
+                self.pool.set_limits(most, self.max_idle, self.max_waiters, now);
             }
         }
     }
@@ -602,7 +614,9 @@ impl World {
             let stats = self.pool.origin_stats(*id).expect("known");
             check_stats(&stats, &conns, model.waiting(*id).len());
             assert!(stats.idle <= origin.config.max_idle, "too many idle");
-            assert!(stats.waiters <= origin.config.max_waiters + self.returned(*id));
+            let is_over = model.draining && model.waiting(*id).is_empty();
+            let left = stats.dialing + stats.idle;
+            assert!(!is_over || left == 0, "a drain leaves what nobody waits for");
             self.check_waiting(*id, origin);
             if let Some(lifetime) = origin.config.max_lifetime {
                 let is_old = |c: &&Conn| {
@@ -623,11 +637,6 @@ impl World {
         let first = deadlines.chain(hints).chain(patience).min();
         let timeout = self.pool.poll_timeout();
         assert!(first.is_none_or(|first| timeout.is_some_and(|timeout| timeout <= first)), "late");
-    }
-
-    /// Callers that came back are exempt from the bounds of the queue: at most as many as had leases.
-    fn returned(&self, _: OriginId) -> u32 {
-        self.model.tickets as u32
     }
 
     /// Nobody waits without reason.
