@@ -16,10 +16,14 @@ impl<K> Pool<K> {
         if self.conns.len() > FEW || self.waiters.len() > FEW {
             return;
         }
-        assert_eq!(self.tally, tally(self.conns.iter().map(|(_, conn)| conn)), "of all origins");
+        assert_eq!(
+            self.tally,
+            tally(&mut self.conns.iter().map(|(_, conn)| conn)),
+            "of all origins"
+        );
         let Some(group) = self.group(origin) else { return };
         let own = || self.conns.iter().filter(|(_, conn)| conn.origin == origin);
-        assert_eq!(group.tally, tally(own().map(|(_, conn)| conn)), "of an origin");
+        assert_eq!(group.tally, tally(&mut own().map(|(_, conn)| conn)), "of an origin");
         let shared = own().filter(|(_, conn)| conn.facets().shared).count();
         assert_eq!(group.shared.len(), shared, "open HTTP/2 connections");
         assert!(group.shared.iter().all(|id| self.is_shared(*id)), "one that is not open");
@@ -36,7 +40,7 @@ impl<K> Pool<K> {
     }
 }
 
-fn tally<'a>(conns: impl Iterator<Item = &'a Conn>) -> Tally {
+fn tally(conns: &mut dyn Iterator<Item = &Conn>) -> Tally {
     let mut tally = Tally::default();
     conns.for_each(|conn| tally.add(&conn.facets()));
     tally
