@@ -2,6 +2,7 @@
 #![expect(clippy::panic, reason = "a test reports by panicking")]
 
 pub mod cases;
+pub mod corpus;
 pub mod random;
 pub mod scenario;
 pub mod sim;

@@ -13,3 +13,8 @@ proptest! {
         mac_fuzz::pool::check(&data);
     }
 }
+
+#[test]
+fn the_corpus_of_pool_passes() {
+    mac_tests::corpus::replay("pool", mac_fuzz::pool::check);
+}

@@ -1,9 +1,6 @@
 //! Selection over random URLs and the fuzzers' corpora, through the checks of the fuzz targets.
 
-use std::fs;
-use std::path::Path;
-
-use mac_tests::{random, urls};
+use mac_tests::{corpus, random, urls};
 use proptest::prelude::*;
 
 proptest! {
@@ -28,20 +25,10 @@ proptest! {
 
 #[test]
 fn the_corpus_of_url_key_passes() {
-    replay("url_key", mac_fuzz::url_key::check);
+    corpus::replay("url_key", mac_fuzz::url_key::check);
 }
 
 #[test]
 fn the_corpus_of_request_target_passes() {
-    replay("request_target", mac_fuzz::request_target::check);
-}
-
-fn replay(target: &str, check: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
-    let mut ran = 0;
-    for entry in fs::read_dir(folder).expect("the corpus is committed") {
-        check(&fs::read(entry.expect("readable").path()).expect("readable"));
-        ran += 1;
-    }
-    assert!(ran > 0, "an empty corpus");
+    corpus::replay("request_target", mac_fuzz::request_target::check);
 }

@@ -84,9 +84,6 @@ impl<K> Pool<K> {
     pub(super) fn force_drain(&mut self, now: Instant) {
         self.draining = Some(Draining { deadline: None, waiters: DrainWaiters::Fail });
         self.fail_all();
-        for conn in self.conns_where(|kind| kind == Kind::Dialing) {
-            self.cancel_dial(conn);
-        }
         let is_left = |kind| match kind {
             Kind::Pending
             | Kind::Idle
@@ -99,6 +96,7 @@ impl<K> Pool<K> {
         for conn in self.conns_where(is_left) {
             self.close(conn, CloseReason::DrainDeadline);
         }
+        // Nobody waits for the dials that are left.
         for origin in self.origins() {
             self.finish(origin, now);
         }
