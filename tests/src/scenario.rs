@@ -236,3 +236,78 @@ pub fn tally(lines: &[String]) -> Vec<String> {
     }
     counts.into_iter().map(|(line, count)| format!("{count} times: {line}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = "# A title.\norigin a\n\ncheckout a\n    R1 waits\ncancel R1\n";
+
+    fn answer(step: &str) -> Outcome {
+        match step {
+            "checkout a" => Ok(vec!["R1 waits".to_owned()]),
+            "fall" => panic!("as a pool might"),
+            "fly" => Err("means nothing".to_owned()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    #[test]
+    fn what_goes_as_written_is_no_difference() {
+        let played = play(SCENARIO, answer).unwrap();
+        assert_eq!(played.difference, None);
+        assert_eq!(played.text, SCENARIO);
+    }
+
+    #[test]
+    fn each_difference_is_found_and_what_is_given_replaces_it() {
+        for wrong in [
+            SCENARIO.replace("R1 waits", "R2 waits"),
+            SCENARIO.replace("    R1 waits\n", ""),
+            SCENARIO.replace("R1 waits\n", "R1 waits\n    dial C1 to a\n"),
+            SCENARIO.replace("cancel R1\n", "cancel R1\n    too late\n"),
+        ] {
+            let played = play(&wrong, answer).unwrap();
+            let (line, difference) = played.difference.unwrap();
+            let cancel = wrong.lines().position(|line| line == "cancel R1").unwrap() + 1;
+            assert_eq!(line, if wrong.contains("too late") { cancel } else { 4 });
+            assert!(difference.contains("expected") && difference.contains("given"));
+            assert_eq!(played.text, SCENARIO);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_never_accepted() {
+        for (text, line) in [("fly\n", 1), ("# A title.\n\nfall\n", 3), ("    R1 waits\n", 1)] {
+            assert_eq!(play(text, answer).unwrap_err().0, line);
+        }
+        // Most likely for an earlier difference, which is told instead.
+        let wrong = SCENARIO.replace("R1 waits", "R2 waits") + "fly\n";
+        assert_eq!(play(&wrong, answer).unwrap_err().0, 4);
+    }
+
+    #[test]
+    fn lines_in_which_names_count_up_become_one() {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let runs = |text: &str| runs(lines(text)).join("\n");
+        assert_eq!(runs("R1 waits\nR2 waits\nR3 waits\ndial C1 to a"), "R1..R3 wait\ndial C1 to a");
+        assert_eq!(
+            runs("grant R8 on C1 (new)\ngrant R9 on C1 (new)\ngrant R10 on C1 (new)"),
+            "grant R8..R10 on C1 (new)",
+        );
+        assert_eq!(
+            runs("fail R1: draining\nfail R2: draining\nfail R3: draining\nfail R5: draining"),
+            "fail R1..R3: draining\nfail R5: draining",
+        );
+        for apart in [
+            "R1 waits\nR2 waits",
+            "R1 waits\nR3 waits\nR5 waits",
+            "ignored\nignored\nignored",
+            "grant R1 on C1 (new)\ngrant R2 on C1 (reused)\ngrant R3 on C1 (new)",
+            "grant R1 on C1 (new)\ngrant R2 on C1 (new)\ngrant R3 on C2 (new)",
+        ] {
+            assert_eq!(runs(apart), apart);
+        }
+        assert_eq!(tally(&lines("dial C1 to a\ndial C5 to a")), ["2 times: dial C to a"]);
+    }
+}
