@@ -158,6 +158,10 @@ impl<K> Pool<K> {
         let deadline = timeout.and_then(|timeout| now.checked_add(timeout));
         let claim = Claim { ticket: self.tickets, deadline, since: now, fresh };
         if let Some(lease) = self.lease_at_once(origin, claim, now) {
+            if self.group(origin).is_some_and(|group| group.config.min_idle > 0) {
+                // What it took from the minimum is replaced.
+                self.finish(origin, now);
+            }
             return Ok(Checkout::Ready(lease));
         }
         if let Some(error) = self.refusal(origin) {
@@ -207,6 +211,8 @@ impl<K> Pool<K> {
         let waiter = self.wait(origin, claim, true);
         if self.group(origin).is_none() {
             self.fail(waiter, CheckoutError::UnknownOrigin);
+        } else if self.is_forced() {
+            self.fail(waiter, CheckoutError::Draining);
         }
         if failed {
             // The caller is the first that this fails, as the oldest.
@@ -319,13 +325,25 @@ impl<K> Pool<K> {
         self.tally.is_quiet() && self.waiters.len() == 0
     }
 
-    /// Whether other origins than `origin` have an older caller that waits for room.
-    fn must_yield(&self, origin: OriginId) -> bool {
+    /// Whether there are more connections than are allowed, besides those that drain for that.
+    fn is_over_limit(&self) -> bool {
+        let staying = self.tally.counted() - self.tally.of(Kind::MakingRoom);
+        self.config.max_connections.is_some_and(|most| staying > most)
+    }
+
+    /// Whether a connection has to end for room under the total limit, when a lease comes back: since
+    /// there are more than are allowed, or for an older caller of another origin.
+    fn must_yield(&self, lease: &Lease) -> bool {
+        if self.is_over_limit() {
+            return true;
+        }
         let Some((ticket, other)) = self.starved.first() else { return false };
-        let first = self.group(origin).and_then(|group| group.first_waiter(&self.waiters));
-        *other != origin
+        let first = self.group(lease.origin).and_then(|group| group.first_waiter(&self.waiters));
+        let coming = usize::try_from(self.tally.of(Kind::MakingRoom)).unwrap_or(usize::MAX);
+        *other != lease.origin
             && self.room() == 0
             && self.tally.of(Kind::Idle) == 0
+            && coming < self.starved.len()
             && first.is_none_or(|(own, _)| ticket < &own)
     }
 }

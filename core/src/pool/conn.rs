@@ -23,8 +23,8 @@ pub(crate) struct Conn {
     pub(crate) state: State,
     /// Whether a lease came back after use.
     pub(crate) served: bool,
-    /// Whether its end was counted as a failed dial.
-    pub(crate) failed: bool,
+    /// Whether its end is accounted for: counted as a failed dial, or known to be none.
+    pub(crate) accounted: bool,
     /// Exchanges granted.
     pub(crate) grants: u32,
     /// The end of its lifetime.
@@ -149,7 +149,7 @@ impl Conn {
             origin,
             state: State::Dialing,
             served: false,
-            failed: false,
+            accounted: false,
             grants: 0,
             expires: None,
             member,
@@ -267,12 +267,14 @@ impl Conn {
     /// Takes no new streams from now on.
     pub(crate) fn drain(&mut self, reason: CloseReason) {
         if let State::Open(_) = self.state {
+            self.accounted |= reason != CloseReason::Unusable;
             self.state = State::Draining { leases: self.leases(), reason };
         }
     }
 
     /// Is to be closed by the adapter.
     pub(crate) fn close(&mut self) {
+        self.accounted = true;
         self.state = State::Closing { leases: self.leases() };
     }
 }

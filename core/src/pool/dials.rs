@@ -193,8 +193,11 @@ impl<K> Pool<K> {
 
     /// Lets time pass before another dial for the minimum.
     pub(super) fn pause_refill(&mut self, origin: OriginId, now: Instant) {
-        let roll = self.random.roll();
         let Some(group) = self.groups.get_mut(origin.0) else { return };
+        if group.config.min_idle == 0 {
+            return;
+        }
+        let roll = self.random.roll();
         let pauses = group.config.backoff.map_or_else(Default::default, |backoff| backoff.pauses);
         let trouble = group.trouble.get_or_insert_default();
         trouble.refills = trouble.refills.saturating_add(1);

@@ -81,6 +81,11 @@ impl<K> Pool<K> {
         }
     }
 
+    /// Whether what was left of a drain was closed.
+    pub(super) fn is_forced(&self) -> bool {
+        self.draining.as_ref().is_some_and(|draining| draining.deadline.is_none())
+    }
+
     pub(super) fn force_drain(&mut self, now: Instant) {
         self.draining = Some(Draining { deadline: None, waiters: DrainWaiters::Fail });
         self.fail_all();
@@ -104,11 +109,7 @@ impl<K> Pool<K> {
 
     /// During a drain, lets the connections of an origin end for which nobody waits.
     pub(super) fn drain_if_quiet(&mut self, origin: OriginId) {
-        let Some(draining) = &self.draining else { return };
-        if draining.waiters == DrainWaiters::Fail && draining.deadline.is_none() {
-            self.fail_all();
-        }
-        let Some(group) = self.group(origin) else { return };
+        let Some(group) = self.group(origin).filter(|_| self.draining.is_some()) else { return };
         let left = group.tally.open() + group.tally.of(Kind::Dialing);
         if group.waiters() > 0 || left == 0 {
             return;

@@ -208,9 +208,11 @@ impl<K> Pool<K> {
     pub(super) fn ended_unusable(&mut self, conn: ConnId) -> bool {
         let Some(conn) = self.conns.get_mut(conn.0) else { return false };
         let Some(open) = conn.as_open() else { return false };
-        let ended =
-            open.patience != Patience::Told && conn.leases() == 0 && !conn.served && !conn.failed;
-        conn.failed |= ended;
+        let ended = open.patience != Patience::Told
+            && conn.leases() == 0
+            && !conn.served
+            && !conn.accounted;
+        conn.accounted |= ended;
         ended
     }
 

@@ -258,7 +258,8 @@ impl<K> Group<K> {
         } else {
             spare
         };
-        spare.min(self.config.max_dialing.max(1).saturating_sub(dialing)).min(self.headroom())
+        let at_once = if self.is_failing() { 1 } else { self.config.max_dialing.max(1) };
+        spare.min(at_once.saturating_sub(dialing)).min(self.headroom())
     }
 
     /// How many idle connections are exempt from the idle timeout.

@@ -94,7 +94,7 @@ impl<K> Pool<K> {
     /// Takes a lease back. Says whether the end of its connection counts as a failed dial.
     pub(super) fn release(&mut self, lease: &Lease, reuse: Reuse, now: Instant) -> bool {
         let id = lease.conn;
-        let yields = self.must_yield(lease.origin);
+        let yields = self.must_yield(lease);
         let idle = self.idle(lease.origin, now);
         let failed = match reuse {
             Reuse::Keep { hint } => {
@@ -111,8 +111,8 @@ impl<K> Pool<K> {
                 self.drain_conn(id, CloseReason::Unusable);
                 self.update(id, |conn| {
                     conn.release(idle);
-                    let failed = !conn.served && !conn.failed;
-                    conn.failed |= failed;
+                    let failed = !conn.served && !conn.accounted;
+                    conn.accounted |= failed;
                     failed
                 })
                 .unwrap_or(false)
@@ -149,16 +149,15 @@ impl<K> Pool<K> {
             }
         }
         if yields {
-            if lease.protocol != Protocol::Http2 {
-                self.drain_conn(id, CloseReason::MakeRoom);
-            } else if usize::try_from(self.tally.of(Kind::MakingRoom)).unwrap_or(usize::MAX)
-                < self.starved.len()
-            {
-                let least =
-                    self.group(lease.origin).and_then(|group| group.least_used(&self.conns));
-                if let Some(least) = least {
-                    self.drain_conn(least, CloseReason::MakeRoom);
+            let least = match lease.protocol {
+                Protocol::Http1 | Protocol::Http1Proxy => Some(id),
+                // It would end no sooner than the one with the fewest streams.
+                Protocol::Http2 => {
+                    self.group(lease.origin).and_then(|group| group.least_used(&self.conns))
                 }
+            };
+            if let Some(least) = least {
+                self.drain_conn(least, CloseReason::MakeRoom);
             }
         }
         self.update(id, |conn| conn.release(idle));
@@ -254,6 +253,12 @@ impl<K> Pool<K> {
     }
 
     pub(super) fn limit_idle_in_all(&mut self) {
+        // The limit in all may have been lowered.
+        while self.is_over_limit()
+            && let Some(idle) = self.deadlines.oldest_idle(&self.conns)
+        {
+            self.close(idle, CloseReason::MakeRoom);
+        }
         while self.tally.of(Kind::Idle) > self.config.max_idle
             && let Some(idle) = self.deadlines.oldest_idle(&self.conns)
         {

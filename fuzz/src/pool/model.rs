@@ -48,7 +48,7 @@ pub struct Conn {
     pub probe: bool,
     pub leases: u32,
     pub served: bool,
-    /// Whether its end was counted as a failed dial.
+    /// Whether its end is accounted for: counted as a failed dial, or known to be none.
     pub failed: bool,
     pub grants: u32,
     pub opened: Instant,
@@ -357,6 +357,7 @@ impl Model {
         }
         assert_ne!(conn.state, State::Closing, "closed twice");
         conn.state = State::Closing;
+        conn.failed = true;
     }
 
     /// Takes a claim out, and the lease off its connection.

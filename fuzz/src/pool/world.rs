@@ -278,6 +278,7 @@ impl World {
             && conn.state == State::Open
         {
             conn.state = State::Draining(reason);
+            conn.failed |= reason != CloseReason::Unusable;
         }
     }
 
@@ -595,6 +596,7 @@ impl World {
                 reason => panic!("{id:?} drains because of {reason:?}"),
             }
             conn.state = State::Draining(reason);
+            conn.failed = true;
             self.model.drained.push(id);
         }
     }
