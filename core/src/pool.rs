@@ -272,7 +272,9 @@ impl<K> Pool<K> {
     /// Begins each call: time goes on, and what is due is done first.
     fn begin(&mut self, now: Instant) -> Instant {
         let now = self.clock.advance(now);
-        self.fire(now);
+        if self.deadlines.soonest.is_some_and(|soonest| soonest <= now) {
+            self.fire(now);
+        }
         now
     }
 
@@ -307,9 +309,10 @@ impl<K> Pool<K> {
         }
     }
 
-    fn event(&mut self, event: Event) {
+    #[inline]
+    fn event(&mut self, event: impl FnOnce() -> Event) {
         if self.config.events {
-            self.events.push_back(event);
+            self.events.push_back(event());
         }
     }
 

@@ -88,18 +88,48 @@ impl Lists {
 pub(crate) struct Deadlines {
     pub(crate) waiters: Lists,
     pub(crate) idle: Lists,
-    pub(crate) others: BTreeSet<(Instant, Timer)>,
+    others: BTreeSet<(Instant, Timer)>,
+    /// Nothing is due before: so that most calls need not look for what is.
+    pub(crate) soonest: Option<Instant>,
 }
 
 impl Deadlines {
     pub(crate) fn new() -> Self {
-        Self { waiters: Lists::new(), idle: Lists::new(), others: BTreeSet::new() }
+        Self { waiters: Lists::new(), idle: Lists::new(), others: BTreeSet::new(), soonest: None }
     }
 
     /// Sets a deadline; one that is never is none.
     pub(crate) fn set(&mut self, deadline: Option<Instant>, timer: Timer) {
         if let Some(deadline) = deadline {
             self.others.insert((deadline, timer));
+        }
+        self.note(deadline);
+    }
+
+    /// Something is due at `deadline`.
+    #[inline]
+    pub(crate) fn note(&mut self, deadline: Option<Instant>) {
+        self.soonest = match (self.soonest, deadline) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (one, None) | (None, one) => one,
+        };
+    }
+
+    /// Puts a connection that is idle since `since` into the list `index`.
+    pub(crate) fn push_idle(
+        &mut self,
+        conns: &mut Slab<Conn>,
+        id: ConnId,
+        index: u8,
+        since: Instant,
+    ) {
+        let Some((duration, list)) = self.idle.lists.get_mut(usize::from(index)) else { return };
+        // Behind others it is not the first to be due.
+        let is_first = list.front().is_none();
+        list.push_back(conns, id.0, |conn| &mut conn.timeout);
+        if is_first {
+            let deadline = duration.and_then(|duration| since.checked_add(duration));
+            self.note(deadline);
         }
     }
 

@@ -105,7 +105,7 @@ impl<K> Pool<K> {
             self.deadlines.set(until, Timer::Probe(origin));
         }
         self.actions.push_back(Action::Dial { origin, conn });
-        self.event(Event::Dialing { origin, conn });
+        self.event(|| Event::Dialing { origin, conn });
     }
 
     /// Lets others be dialed beside the probe.

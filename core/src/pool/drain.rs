@@ -40,6 +40,7 @@ impl<K> Pool<K> {
             ),
         };
         self.draining = Some(Draining { deadline, waiters });
+        self.deadlines.note(deadline);
         if waiters == DrainWaiters::Fail {
             self.fail_all();
         }

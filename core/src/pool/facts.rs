@@ -74,7 +74,7 @@ impl<K> Pool<K> {
             conn.expires = expires;
             conn.state = State::Open(Open { protocol, streams, patience, load });
         });
-        self.event(Event::Dialed { conn, protocol });
+        self.event(|| Event::Dialed { conn, protocol });
         if protocol == Protocol::Http2 {
             self.grant(origin, now);
             self.cancel_surplus(origin);
@@ -94,7 +94,7 @@ impl<K> Pool<K> {
                     self.end_probe(origin);
                 }
                 self.remove_conn(conn);
-                self.event(Event::DialFailed { conn });
+                self.event(|| Event::DialFailed { conn });
                 self.dial_failed(origin, &error, was_probe, now);
             }
             Some(Kind::Cancelled) => self.remove_conn(conn),

@@ -235,6 +235,9 @@ impl<K> Group<K> {
 
     /// How many dials the minimum and a prewarm ask for. They never count while callers wait.
     pub(crate) fn wanted_spare(&self) -> u32 {
+        if self.config.min_idle == 0 && self.prewarm == 0 {
+            return 0;
+        }
         let is_pausing = self
             .trouble
             .as_ref()

@@ -6,6 +6,7 @@ use super::config::HINT_MARGIN;
 use super::conn::{Conn, Idle, Kind, State};
 use super::deadlines::Timer;
 use super::event::Event;
+use super::group::Group;
 use super::waiters::Waiter;
 use crate::id::{ConnId, OriginId, WaiterId};
 use crate::protocol::Protocol;
@@ -15,10 +16,18 @@ impl<K> Pool<K> {
     /// Ends each call about an origin: serves its callers, keeps the limits of what is idle, then dials
     /// for its callers and for those of others that wait for room.
     pub(super) fn finish(&mut self, origin: OriginId, now: Instant) {
-        self.grant(origin, now);
+        let has_callers =
+            self.group(origin).is_some_and(|group| group.waiters() > 0 || group.starved.is_some());
+        if has_callers {
+            self.grant(origin, now);
+        }
         self.limit_idle(origin);
-        self.dial_wanted(origin, now);
-        self.drain_if_quiet(origin);
+        if has_callers {
+            self.dial_wanted(origin, now);
+        }
+        if self.draining.is_some() {
+            self.drain_if_quiet(origin);
+        }
         self.serve_starved(now);
         self.dial_spare(origin, now);
         self.settle(origin, now);
@@ -86,8 +95,10 @@ impl<K> Pool<K> {
             counts.grants += 1;
             counts.reuses += u64::from(reused);
         });
-        let waited = now.saturating_duration_since(claim.since);
-        self.event(Event::Granted { conn, waited, reused });
+        self.event(|| {
+            let waited = now.saturating_duration_since(claim.since);
+            Event::Granted { conn, waited, reused }
+        });
         Lease { conn, origin, protocol, reused, claim }
     }
 
@@ -164,8 +175,10 @@ impl<K> Pool<K> {
     }
 
     fn mark_served(&mut self, id: ConnId, origin: OriginId) {
-        // It has leases out, so that it is in none of the lists that `served` tells apart.
-        self.update(id, |conn| conn.served = true);
+        if self.conns.get(id.0).is_some_and(|conn| !conn.served) {
+            // It has leases out, so that it is in none of the lists that `served` tells apart.
+            self.update(id, |conn| conn.served = true);
+        }
         self.forgive(origin);
     }
 
@@ -198,12 +211,13 @@ impl<K> Pool<K> {
             self.deadlines.set(claim.deadline, Timer::Waiter(waiter));
         } else if let Some(list) = self.deadlines.waiters.get_mut(list) {
             list.push_back(&mut self.waiters, id, |waiter| &mut waiter.deadline);
+            self.deadlines.note(claim.deadline);
         }
         if let Some(group) = self.groups.get_mut(origin.0) {
             group.queue_mut(claim.fresh).push(&mut self.waiters, id);
         }
         self.count(origin, |counts| counts.waits += 1);
-        self.event(Event::Waiting { waiter });
+        self.event(|| Event::Waiting { waiter });
         waiter
     }
 
@@ -232,24 +246,25 @@ impl<K> Pool<K> {
     /// Closes what is idle above the limits, the least recently used first.
     fn limit_idle(&mut self, origin: OriginId) {
         while let Some(group) = self.group(origin)
-            && group.tally.of(Kind::Idle) > group.config.max_idle
+            && let Some(reason) = self.surplus_idle(group)
             && let Some(idle) = group.oldest_idle(&self.conns)
         {
-            self.close(idle, CloseReason::IdleLimit);
-        }
-        while let Some(group) = self.group(origin)
-            && group.config.min_idle > 0
-            && group.tally.of(Kind::Idle) > group.min_idle()
-            && let Some(idle) = group.oldest_idle(&self.conns)
-            && self
-                .conns
-                .get(idle.0)
-                .and_then(|conn| conn.facets().idle)
-                .is_some_and(|idle| idle.overdue)
-        {
-            self.close(idle, CloseReason::IdleTimeout);
+            self.close(idle, reason);
         }
         self.limit_idle_in_all();
+    }
+
+    /// Why an idle connection of an origin is one too many, if one is.
+    fn surplus_idle(&self, group: &Group<K>) -> Option<CloseReason> {
+        let idle = group.tally.of(Kind::Idle);
+        if idle > group.config.max_idle {
+            return Some(CloseReason::IdleLimit);
+        }
+        if group.config.min_idle == 0 || idle <= group.min_idle() {
+            return None;
+        }
+        let oldest = self.conns.get(group.oldest_idle(&self.conns)?.0)?;
+        oldest.facets().idle?.overdue.then_some(CloseReason::IdleTimeout)
     }
 
     pub(super) fn limit_idle_in_all(&mut self) {
@@ -268,8 +283,11 @@ impl<K> Pool<K> {
 
     /// Lets an origin be forgotten, or not.
     pub(super) fn settle(&mut self, origin: OriginId, now: Instant) {
-        match self.group(origin).map(super::group::Group::is_empty) {
-            Some(true) => self.groups.settle_idle(origin.0, now),
+        match self.group(origin).map(Group::is_empty) {
+            Some(true) => {
+                self.groups.settle_idle(origin.0, now);
+                self.deadlines.note(self.groups.poll_timeout());
+            }
             Some(false) => self.groups.mark_busy(origin.0),
             None => {}
         }

@@ -36,6 +36,7 @@ impl<K> Pool<K> {
                 Due::Drain => self.force_drain(now),
             }
         }
+        self.deadlines.soonest = self.poll_timeout();
     }
 
     #[inline]

@@ -59,9 +59,7 @@ impl<K> Pool<K> {
     ) {
         match (before.idle, after.idle) {
             (None, Some(idle)) => {
-                if let Some(list) = self.deadlines.idle.get_mut(idle.list) {
-                    list.push_back(&mut self.conns, id.0, |conn| &mut conn.timeout);
-                }
+                self.deadlines.push_idle(&mut self.conns, id, idle.list, idle.since);
                 self.deadlines.set(idle.until, Timer::Idle(id));
                 if !after.shared
                     && let Some(group) = self.groups.get_mut(origin.0)
@@ -91,15 +89,14 @@ impl<K> Pool<K> {
         let Some(conn) = self.conns.get_mut(id.0) else { return };
         let State::Open(open) = &mut conn.state else { return };
         let Load::Idle(idle) = &mut open.load else { return };
-        let before =
-            core::mem::replace(idle, Idle { list: 0, until: None, overdue: true, ..*idle });
+        let since = idle.since;
+        let kept = Idle { list: 0, until: None, overdue: true, ..*idle };
+        let before = core::mem::replace(idle, kept);
         if let Some(list) = self.deadlines.idle.get_mut(before.list) {
             list.remove(&mut self.conns, id.0, |conn| &mut conn.timeout);
         }
         self.deadlines.unset(before.until, Timer::Idle(id));
-        if let Some(list) = self.deadlines.idle.get_mut(0) {
-            list.push_back(&mut self.conns, id.0, |conn| &mut conn.timeout);
-        }
+        self.deadlines.push_idle(&mut self.conns, id, 0, since);
     }
 
     /// No new streams: closes at once if none is in use. Nothing happens to one that is not open.
@@ -134,7 +131,7 @@ impl<K> Pool<K> {
             *count += 1;
         }
         self.actions.push_back(Action::Close { conn: id, reason });
-        self.event(Event::Closed { conn: id, reason });
+        self.event(|| Event::Closed { conn: id, reason });
     }
 
     /// Forgets a connection that is no more.
