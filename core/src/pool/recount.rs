@@ -27,7 +27,8 @@ impl<K> Pool<K> {
         let shared = own().filter(|(_, conn)| conn.facets().shared).count();
         assert_eq!(group.shared.len(), shared, "open HTTP/2 connections");
         assert!(group.shared.iter().all(|id| self.is_shared(*id)), "one that is not open");
-        assert_eq!(self.members(origin).len(), own().count(), "members");
+        let members = group.members.ids(&self.conns, |conn| &conn.member);
+        assert_eq!(members.count(), own().count(), "members");
         let waiters = self.waiters.iter().filter(|(_, waiter)| waiter.origin == origin).count();
         assert_eq!(usize::try_from(group.waiters()), Ok(waiters), "callers");
         let starved = group.starved.map(|ticket| (ticket, origin));
