@@ -1,4 +1,5 @@
 //! What the pool costs: allocations, memory, and what is left behind.
+#![expect(clippy::panic, clippy::print_stdout, reason = "a test reports what it measured")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
