@@ -320,7 +320,7 @@ impl<K> Pool<K> {
     fn room(&self) -> u32 {
         self.config
             .max_connections
-            .map_or(u32::MAX, |most| most.saturating_sub(self.tally.counted()))
+            .map_or(u32::MAX, |most| most.max(1).saturating_sub(self.tally.counted()))
     }
 
     /// Whether the pool has no connection that its adapter has not reported closed.
@@ -331,7 +331,7 @@ impl<K> Pool<K> {
     /// Whether there are more connections than are allowed, besides those that drain for that.
     fn is_over_limit(&self) -> bool {
         let staying = self.tally.counted() - self.tally.of(Kind::MakingRoom);
-        self.config.max_connections.is_some_and(|most| staying > most)
+        self.config.max_connections.is_some_and(|most| staying > most.max(1))
     }
 
     /// Whether a connection has to end for room under the total limit, when a lease comes back: since

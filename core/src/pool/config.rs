@@ -3,7 +3,7 @@
 use crate::backoff::Backoff;
 use crate::time::Duration;
 
-/// What holds for a pool as a whole.
+/// What holds for a pool as a whole. A limit of 0 connections counts as 1: callers would wait for ever.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
     /// The most connections in all. Default: none, since each origin has its own limit.
@@ -43,7 +43,7 @@ impl Default for PoolConfig {
     }
 }
 
-/// What holds for one origin.
+/// What holds for one origin. A limit of 0 connections or dials counts as 1: callers would wait for ever.
 #[derive(Debug, Clone)]
 pub struct OriginConfig {
     /// Which protocols a dial may bring.

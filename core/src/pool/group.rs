@@ -188,6 +188,7 @@ impl<K> Group<K> {
     pub(crate) fn headroom(&self) -> u32 {
         let going = self.tally.of(Kind::GoingAway);
         let room = |limit: u32| {
+            let limit = limit.max(1);
             limit.saturating_add(going.min(limit)).saturating_sub(self.tally.counted())
         };
         let http1 = room(self.config.max_connections);
