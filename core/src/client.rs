@@ -10,8 +10,8 @@ use http::request::Parts;
 
 use crate::id::{ConnId, OriginId, WaiterId};
 use crate::pool::{
-    Action, Checkout, CheckoutError, DialError, DrainWaiters, Event, Lease, OriginConfig, Pool,
-    PoolConfig, PoolStats, Reuse, Stats,
+    Action, Checkout, CheckoutError, ConnView, DialError, DrainWaiters, Event, Lease, OriginConfig,
+    Pool, PoolConfig, PoolStats, Reuse, Stats,
 };
 use crate::protocol::Protocol;
 use crate::request_target::RequestTarget;
@@ -51,16 +51,17 @@ impl ClientState {
         Self { selector: Selector::new(config), pool: Pool::new(pool) }
     }
 
-    /// The origin of a request with an absolute URI, if it is known.
+    /// The origin of a request with an absolute URI, if it is known. Routing counts as use: check out
+    /// in the same step, for an origin without connections and callers gives way to others.
     ///
     /// # Errors
     ///
     /// [`SelectError`] where the request names no origin. Nothing has changed then.
     pub fn route(&mut self, request: &Parts, now: Instant) -> Result<Option<Route>, SelectError> {
         let Some(selection) = self.selector.select_known(request, now)? else { return Ok(None) };
-        // An origin that the pool has forgotten is known until that action is taken.
+        // An origin that the pool has forgotten is known here until that action is taken.
         let origin = self.selector.get(selection.origin).copied();
-        let origin = origin.filter(|origin| self.pool.key(*origin).is_some());
+        let origin = origin.filter(|origin| self.pool.touch(*origin, now));
         Ok(origin.map(|origin| Route { origin, target: selection.target }))
     }
 
@@ -218,7 +219,8 @@ impl ClientState {
         self.pool.poll_timeout()
     }
 
-    /// The next thing to do: see [`Pool::poll_action`]. A vacated origin comes with its key.
+    /// The next thing to do: see [`Pool::poll_action`]. A vacated origin comes with its key, unless it
+    /// has been made known again before this was taken.
     pub fn poll_action(&mut self) -> Option<Action<Option<UrlKey>>> {
         Some(match self.pool.poll_action()? {
             Action::Dial { origin, conn } => Action::Dial { origin, conn },
@@ -252,6 +254,11 @@ impl ClientState {
     #[must_use]
     pub fn origin_stats(&self, origin: OriginId) -> Option<Stats> {
         self.pool.origin_stats(origin)
+    }
+
+    /// All connections of an origin: see [`Pool::connections`].
+    pub fn connections(&self, origin: OriginId) -> impl Iterator<Item = (ConnId, ConnView)> {
+        self.pool.connections(origin)
     }
 
     /// All origins with their keys and statistics. It looks at each: for people and metrics.

@@ -94,8 +94,9 @@ pub use backoff::Backoff;
 pub use client::{ClientState, Route};
 pub use id::{ConnId, OriginId, WaiterId};
 pub use pool::{
-    Action, Checkout, CheckoutError, CloseReason, DialError, Lease, OriginConfig, Pool, PoolConfig,
-    PoolStats, Protocols, Reuse, Stats,
+    Action, Checkout, CheckoutError, CloseReason, ConnState, ConnView, Counts, DialBackoff,
+    DialError, DrainWaiters, Event, Lease, OriginConfig, Pool, PoolConfig, PoolStats, Protocols,
+    Reuse, Stats, WaitedFor,
 };
 pub use protocol::Protocol;
 pub use request_target::{ApplyError, AsteriskForm, RequestTarget, uri_from_url};

@@ -28,6 +28,7 @@ pub use self::views::{ConnState, ConnView};
 use self::action::Claim;
 use self::conn::{Conn, Kind};
 use self::deadlines::Deadlines;
+use self::dials::Fault;
 use self::drain::Draining;
 use self::group::Group;
 use self::stats::Tally;
@@ -130,6 +131,14 @@ impl<K> Pool<K> {
         Ok(origin)
     }
 
+    /// Says that an origin is about to be used, so that others give way before it. Says whether it is
+    /// known still.
+    pub fn touch(&mut self, origin: OriginId, now: Instant) -> bool {
+        let now = self.begin(now);
+        self.groups.touch(origin.0, now);
+        self.groups.get(origin.0).is_some()
+    }
+
     /// Asks for a stream on a connection to `origin`.
     ///
     /// A caller with `fresh` is given only a connection that has never served.
@@ -187,18 +196,29 @@ impl<K> Pool<K> {
     #[expect(clippy::needless_pass_by_value, reason = "a lease is linear: it ends here")]
     pub fn checkin(&mut self, lease: Lease, reuse: Reuse, now: Instant) {
         let now = self.begin(now);
+        let leases = self.conns.get(lease.conn.0).map_or(0, Conn::leases);
         if self.release(&lease, reuse, now) {
-            self.dial_failed(lease.origin, &DialError::ended_unused(), false, now);
+            // The dial would have served those who hold a lease: they know already.
+            self.dial_failed(
+                lease.origin,
+                &DialError::ended_unused(),
+                Fault::Ended { leases },
+                now,
+            );
         }
         self.finish(lease.origin, now);
     }
 
     /// Gives a lease back as [`Reuse::Unusable`] and asks for another, at the place in the queue and
     /// with the deadline of the first checkout. Neither the bounds of the queue nor a drain refuse it.
+    ///
+    /// Where the connection had never served, that was a failed dial, and the caller may be the one that
+    /// it fails: a server that closes what it accepts would keep it waiting for ever.
     #[expect(clippy::needless_pass_by_value, reason = "a lease is linear: it ends here")]
     pub fn checkout_again(&mut self, lease: Lease, now: Instant) -> Checkout {
         let now = self.begin(now);
         let Lease { origin, claim, .. } = lease;
+        let leases = self.conns.get(lease.conn.0).map_or(0, Conn::leases).saturating_sub(1);
         let failed = self.release(&lease, Reuse::Unusable, now);
         let is_over = claim.deadline.is_some_and(|deadline| deadline <= now);
         if !failed
@@ -216,7 +236,7 @@ impl<K> Pool<K> {
         }
         if failed {
             // The caller is the first that this fails, as the oldest.
-            self.dial_failed(origin, &DialError::ended_unused(), false, now);
+            self.dial_failed(origin, &DialError::ended_unused(), Fault::Ended { leases }, now);
         }
         if is_over {
             // Its deadline passed while it had the lease.

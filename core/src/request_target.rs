@@ -93,7 +93,7 @@ impl RequestTarget {
                 Protocol::Http1 => Uri::from(path_and_query(&parts.uri)?),
                 Protocol::Http1Proxy => match self.scheme {
                     Scheme::Http => {
-                        self.absolute(self.host.authority.clone(), path_and_query(&parts.uri)?)?
+                        self.absolute(self.proxy_authority()?, path_and_query(&parts.uri)?)?
                     }
                     Scheme::Https => return Err(ApplyError::TunnelNeeded),
                 },
@@ -116,6 +116,15 @@ impl RequestTarget {
         let mut text = String::from(self.host.text());
         write!(text, ":{}", self.port).ok()?;
         Authority::from_maybe_shared(Bytes::from(text)).ok()
+    }
+
+    /// The authority that a proxy is told: it knows the registered default port alone.
+    fn proxy_authority(&self) -> Result<Authority, ApplyError> {
+        const REGISTERED: u16 = 80;
+        if self.host.port.is_none() && self.port != REGISTERED {
+            return self.authority_form().ok_or(ApplyError::InvalidHost);
+        }
+        Ok(self.host.authority.clone())
     }
 
     /// `:authority` of an HTTP/2 request (RFC 9113 s8.3.1).
@@ -208,12 +217,17 @@ impl HostField {
 ///
 /// # Errors
 ///
-/// Where `http::Uri` refuses what the URL Standard allows: a too long URL, some characters in a host.
+/// Where the URL has no host, and where `http::Uri` refuses what the URL Standard allows: a too long
+/// URL, some characters in a host.
 pub fn uri_from_url(url: &url::Url) -> Result<Uri, uri::InvalidUri> {
+    let Some(host) = url.host_str() else {
+        // No URI is empty: this is the error.
+        return Uri::from_maybe_shared(Bytes::new());
+    };
     let mut text = String::with_capacity(url.as_str().len());
     text.push_str(url.scheme());
     text.push_str("://");
-    text.push_str(url.host_str().unwrap_or_default());
+    text.push_str(host);
     if let Some(port) = url.port() {
         // Writing to a string does not fail.
         let _ = write!(text, ":{port}");

@@ -32,7 +32,7 @@ const KEPT_ROOM: usize = 64;
 pub struct SelectorConfig {
     /// How URLs become keys.
     pub keys: UrlKeyConfig,
-    /// The most origins it knows at a time. Default: 65 536, some 20 MB with a pool's state.
+    /// The most origins it knows at a time. Default: 65 536.
     pub max_origins: usize,
     /// How long an idle origin is remembered. Default: 5 min, so that what was learned about it
     /// outlives its connections, but not for so long that a crawler fills the table.

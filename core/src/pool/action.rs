@@ -21,7 +21,9 @@ pub enum Checkout {
 }
 
 /// The right to one exchange on a connection. Linear: given back by value, with
-/// [`Pool::checkin`](crate::Pool::checkin) or [`Pool::checkout_again`](crate::Pool::checkout_again).
+/// [`Pool::checkin`](crate::Pool::checkin) or [`Pool::checkout_again`](crate::Pool::checkout_again), to the
+/// pool that it came from, also after its connection was closed. One that is dropped occupies its stream
+/// for ever, and its origin is never forgotten: where a task can be cancelled, keep the lease in a guard.
 #[derive(Debug)]
 #[must_use = "a lease that is not given back occupies its stream for ever"]
 pub struct Lease {
@@ -192,7 +194,7 @@ impl CloseReason {
 pub enum CheckoutError {
     /// The pool drains and takes no new callers, or gave up those who waited.
     Draining,
-    /// The pool knows no such origin (any more).
+    /// The pool knows no such origin (any more): the request has to be routed again.
     UnknownOrigin,
     /// As many callers wait as are allowed to.
     QueueFull,

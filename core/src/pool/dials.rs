@@ -13,6 +13,16 @@ use super::group::Probe;
 use crate::id::{ConnId, OriginId};
 use crate::time::Instant;
 
+/// How a dial came to nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fault {
+    /// It failed.
+    Dial { was_probe: bool },
+    /// Its connection ended before it served anything. So many callers had a stream of it: they are
+    /// among those that the dial would have served.
+    Ended { leases: u32 },
+}
+
 impl<K> Pool<K> {
     /// Begins the dials that an origin's callers ask for.
     pub(super) fn dial_wanted(&mut self, origin: OriginId, now: Instant) {
@@ -161,7 +171,7 @@ impl<K> Pool<K> {
         &mut self,
         origin: OriginId,
         error: &DialError,
-        was_probe: bool,
+        fault: Fault,
         now: Instant,
     ) {
         self.count(origin, |counts| counts.failed_dials += 1);
@@ -182,7 +192,10 @@ impl<K> Pool<K> {
                 self.deadlines.set(until, Timer::Backoff(origin));
                 if backoff.fail_fast { group.waiters() } else { 0 }
             }
-            Some(_) | None => group.failed_by_dial(was_probe, room),
+            Some(_) | None => match fault {
+                Fault::Dial { was_probe } => group.failed_by_dial(was_probe, room),
+                Fault::Ended { leases } => group.failed_by_dial(false, room).saturating_sub(leases),
+            },
         };
         for _ in 0..fails {
             let first = self.group(origin).and_then(|group| group.first_waiter(&self.waiters));

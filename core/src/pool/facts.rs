@@ -5,6 +5,7 @@ use super::action::{CloseReason, DialError};
 use super::config::STREAMS_PATIENCE;
 use super::conn::{Conn, Kind, Load, Open, Patience, State};
 use super::deadlines::Timer;
+use super::dials::Fault;
 use super::event::Event;
 use crate::backoff::scale;
 use crate::id::{ConnId, OriginId};
@@ -95,7 +96,7 @@ impl<K> Pool<K> {
                 }
                 self.remove_conn(conn);
                 self.event(|| Event::DialFailed { conn });
-                self.dial_failed(origin, &error, was_probe, now);
+                self.dial_failed(origin, &error, Fault::Dial { was_probe }, now);
             }
             Some(Kind::Cancelled) => self.remove_conn(conn),
             Some(_) | None => return self.ignore(),
@@ -161,7 +162,7 @@ impl<K> Pool<K> {
         let failed = self.ended_unusable(conn);
         self.drain_conn(conn, CloseReason::GoAway);
         if failed {
-            self.dial_failed(origin, &DialError::ended_unused(), false, now);
+            self.dial_failed(origin, &DialError::ended_unused(), Fault::Ended { leases: 0 }, now);
         }
         self.finish(origin, now);
     }
@@ -199,7 +200,7 @@ impl<K> Pool<K> {
             }
         }
         if failed {
-            self.dial_failed(origin, &DialError::ended_unused(), false, now);
+            self.dial_failed(origin, &DialError::ended_unused(), Fault::Ended { leases: 0 }, now);
         }
         self.finish(origin, now);
     }

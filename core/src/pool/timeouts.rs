@@ -4,6 +4,7 @@ use super::Pool;
 use super::action::{Action, CheckoutError, CloseReason, DialError, WaitedFor};
 use super::conn::{Conn, Kind, Patience, State};
 use super::deadlines::Timer;
+use super::dials::Fault;
 use crate::id::{ConnId, OriginId};
 use crate::time::Instant;
 
@@ -73,8 +74,13 @@ impl<K> Pool<K> {
             }
             Timer::Idle(conn) => self.idle_timed_out(conn),
             Timer::Lifetime(conn) => {
+                let origin = self.origin_of(conn);
+                if self.conns.get(conn.0).is_some_and(|conn| !conn.served) {
+                    // Too short a lifetime must not fill the minimum again and again.
+                    self.pause_refill(origin, now);
+                }
                 self.drain_conn(conn, CloseReason::Lifetime);
-                self.origin_of(conn)
+                origin
             }
             Timer::Streams(conn) => self.lose_patience(conn, now),
             Timer::Probe(origin) => {
@@ -134,7 +140,7 @@ impl<K> Pool<K> {
         let failed = self.ended_unusable(conn);
         self.drain_conn(conn, CloseReason::NoStreams);
         if failed {
-            self.dial_failed(origin, &DialError::ended_unused(), false, now);
+            self.dial_failed(origin, &DialError::ended_unused(), Fault::Ended { leases: 0 }, now);
         }
         origin
     }

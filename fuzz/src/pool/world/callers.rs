@@ -117,7 +117,9 @@ impl World {
                 let (origin, fails) = (conn.origin, !conn.served && !conn.failed);
                 self.model.fails(id);
                 if fails {
-                    self.expected_failures = self.model.fails_by_dial(origin);
+                    // The caller that had it is the one that the dial would have served.
+                    let fails = self.model.fails_by_dial(origin);
+                    self.expected_failures = fails.map(|fails| fails.saturating_sub(1));
                 }
                 self.drain(id, CloseReason::Unusable);
             }
