@@ -234,13 +234,16 @@ impl<K> Pool<K> {
         } else if self.is_forced() {
             self.fail(waiter, CheckoutError::Draining);
         }
-        if failed {
-            // The caller is the first that this fails, as the oldest.
-            self.dial_failed(origin, &DialError::ended_unused(), Fault::Ended { leases }, now);
-        }
         if is_over {
             // Its deadline passed while it had the lease.
             self.fire(now);
+        }
+        // A stream may be free for it.
+        self.grant(origin, now);
+        if failed {
+            // The caller, if it waits still, is the first that this fails, as the oldest.
+            let fault = Fault::Ended { leases: leases.saturating_add(u32::from(is_over)) };
+            self.dial_failed(origin, &DialError::ended_unused(), fault, now);
         }
         self.finish(origin, now);
         Checkout::Waiting(waiter)
@@ -254,7 +257,7 @@ impl<K> Pool<K> {
             && let Some(group) = self.groups.get_mut(origin.0)
         {
             let ready = group.tally.of(Kind::Idle) + group.tally.of(Kind::Dialing);
-            group.prewarm = count.saturating_sub(ready);
+            group.prewarm = count.min(group.config.max_idle).saturating_sub(ready);
         }
         self.finish(origin, now);
     }
@@ -343,9 +346,11 @@ impl<K> Pool<K> {
             .map_or(u32::MAX, |most| most.max(1).saturating_sub(self.tally.counted()))
     }
 
-    /// Whether the pool has no connection that its adapter has not reported closed.
+    /// Whether nothing is left that could ask for more: no caller, no connection that its adapter has not
+    /// reported closed, and no lease whose caller may come back.
     fn is_quiet(&self) -> bool {
-        self.tally.is_quiet() && self.waiters.len() == 0
+        let is_quiet = self.conns.len() == 0 || self.is_forced() && self.tally.is_quiet();
+        is_quiet && self.waiters.len() == 0
     }
 
     /// Whether there are more connections than are allowed, besides those that drain for that.

@@ -33,6 +33,12 @@ pub(crate) fn deadline(now: Instant, after: Duration) -> Option<Instant> {
     now.checked_add(after)
 }
 
+/// The same where it has to be an instant: never is then a long way off.
+pub(crate) fn far_deadline(now: Instant, after: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    deadline(now, after).or_else(|| deadline(now, FAR)).unwrap_or(now)
+}
+
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test needs some instant to begin with")]
 mod tests {
@@ -51,6 +57,8 @@ mod tests {
 
     #[test]
     fn an_overflowing_deadline_is_never() {
-        assert_eq!(deadline(Instant::now(), Duration::MAX), None);
+        let now = Instant::now();
+        assert_eq!(deadline(now, Duration::MAX), None);
+        assert!(far_deadline(now, Duration::MAX) > now + Duration::from_secs(3600));
     }
 }

@@ -57,7 +57,8 @@ pub struct OriginConfig {
     /// The most idle connections; the least recently used one goes first.
     pub max_idle: u32,
     /// How many connections are kept idle, for HTTP/2 at most one, but no more than `max_idle`. They
-    /// outlive the idle timeout, not a server's hint, and their origin is never forgotten. Default: none.
+    /// outlive the idle timeout, not a server's hint, and their origin is never forgotten. What was closed
+    /// to make room for others is replaced at the origin's next turn, not when there is room. Default: none.
     pub min_idle: u32,
     /// The most dials at a time.
     pub max_dialing: u32,
@@ -114,7 +115,7 @@ pub const DEFAULT_MAX_WAITERS: u32 = 10_000;
 pub const DEFAULT_CHECKOUT_TIMEOUT: Duration = Duration::from_secs(30);
 /// 90 s: most servers keep connections for 60 to 120 s.
 pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// 1: no server allows fewer.
+/// 1: the fewest that can be tried; a server that allows none says so first.
 pub const DEFAULT_INITIAL_STREAMS: u32 = 1;
 
 /// A server's hint is shortened by this much: the request must reach it before it closes.
@@ -123,7 +124,8 @@ pub const HINT_MARGIN: Duration = Duration::from_secs(1);
 pub const PROBE_PATIENCE: Duration = Duration::from_millis(300);
 /// How long a protocol probe holds other dials back at the most.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(2);
-/// How long an HTTP/2 connection may tell no stream limit, or one of 0, before it counts for nothing.
+/// How long an HTTP/2 connection may tell no stream limit, before what it allows is all that is expected,
+/// or one of 0, before it drains.
 pub const STREAMS_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Default for OriginConfig {

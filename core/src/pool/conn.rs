@@ -264,6 +264,40 @@ impl Conn {
         }
     }
 
+    /// Is given up before it was established.
+    pub(crate) fn cancel(&mut self) {
+        if let State::Dialing = self.state {
+            self.state = State::Cancelled;
+        }
+    }
+
+    /// Is established.
+    pub(crate) fn open(&mut self, open: Open) {
+        if let State::Dialing = self.state {
+            self.state = State::Open(open);
+        }
+    }
+
+    /// May be used for this many streams.
+    pub(crate) fn allow(&mut self, streams: u32, patience: Patience) {
+        if let State::Open(open) = &mut self.state {
+            open.streams = streams;
+            open.patience = patience;
+        }
+    }
+
+    /// One that allowed no stream is idle only from now on.
+    pub(crate) fn begin_idle(&mut self, from_now: Idle) {
+        if let State::Open(Open { load: Load::Idle(idle), streams: 0, .. }) = &mut self.state {
+            *idle = from_now;
+        }
+    }
+
+    /// Is closed.
+    pub(crate) fn closed(&mut self) {
+        self.state = State::Closed { leases: self.leases() };
+    }
+
     /// Takes no new streams from now on.
     pub(crate) fn drain(&mut self, reason: CloseReason) {
         if let State::Open(_) = self.state {

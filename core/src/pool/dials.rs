@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use super::Pool;
 use super::action::{Action, CheckoutError, CloseReason, DialError};
 use super::config::{PROBE_LIMIT, PROBE_PATIENCE};
-use super::conn::{Kind, State};
+use super::conn::Kind;
 use super::deadlines::Timer;
 use super::event::Event;
 use super::group::Probe;
 use crate::id::{ConnId, OriginId};
-use crate::time::Instant;
+use crate::time::{self, Instant};
 
 /// How a dial came to nothing.
 #[derive(Debug, Clone, Copy)]
@@ -103,6 +103,12 @@ impl<K> Pool<K> {
                 group.may_be_http2() && group.tally.open() + group.tally.of(Kind::Dialing) == 0;
             self.dial(origin, probe, now);
         }
+        if let Some(group) = self.groups.get_mut(origin.0)
+            && group.tally.of(Kind::Dialing) == 0
+        {
+            // What could not begin by now is given up: a prewarm is done once.
+            group.prewarm = 0;
+        }
     }
 
     fn dial(&mut self, origin: OriginId, probe: bool, now: Instant) {
@@ -135,6 +141,9 @@ impl<K> Pool<K> {
         };
         let wanted = wanted.min(group.config.max_http2_connections.saturating_sub(open));
         let surplus = group.tally.of(Kind::Dialing).saturating_sub(wanted);
+        if surplus == 0 {
+            return;
+        }
         let mut dials = self.members(origin);
         dials.retain(|conn| self.kind(*conn) == Some(Kind::Dialing));
         for conn in dials.into_iter().rev().take(usize::try_from(surplus).unwrap_or(usize::MAX)) {
@@ -144,7 +153,7 @@ impl<K> Pool<K> {
 
     pub(super) fn cancel_dial(&mut self, conn: ConnId) {
         let origin = self.update(conn, |conn| {
-            conn.state = State::Cancelled;
+            conn.cancel();
             conn.origin
         });
         self.actions.push_back(Action::CancelDial { conn });
@@ -186,7 +195,7 @@ impl<K> Pool<K> {
         let fails = match group.config.backoff {
             Some(backoff) if failures >= backoff.after.max(1) => {
                 let nth = failures - backoff.after.max(1) + 1;
-                let until = now.checked_add(backoff.pauses.pause(nth, roll));
+                let until = Some(time::far_deadline(now, backoff.pauses.pause(nth, roll)));
                 let before = core::mem::replace(&mut trouble.backoff, until);
                 self.deadlines.unset(before, Timer::Backoff(origin));
                 self.deadlines.set(until, Timer::Backoff(origin));
@@ -214,7 +223,7 @@ impl<K> Pool<K> {
         let pauses = group.config.backoff.map_or_else(Default::default, |backoff| backoff.pauses);
         let trouble = group.trouble.get_or_insert_default();
         trouble.refills = trouble.refills.saturating_add(1);
-        let until = now.checked_add(pauses.pause(trouble.refills, roll));
+        let until = Some(time::far_deadline(now, pauses.pause(trouble.refills, roll)));
         let before = core::mem::replace(&mut trouble.refill, until);
         self.deadlines.unset(before, Timer::Refill(origin));
         self.deadlines.set(until, Timer::Refill(origin));

@@ -73,7 +73,7 @@ impl<K> Pool<K> {
         let load = Load::Idle(self.idle(origin, now));
         self.update(conn, |conn| {
             conn.expires = expires;
-            conn.state = State::Open(Open { protocol, streams, patience, load });
+            conn.open(Open { protocol, streams, patience, load });
         });
         self.event(|| Event::Dialed { conn, protocol });
         if protocol == Protocol::Http2 {
@@ -107,7 +107,8 @@ impl<K> Pool<K> {
     /// A dial made progress: the name is resolved, a connection is established, a handshake goes on.
     pub fn handle_dial_progress(&mut self, conn: ConnId, now: Instant) {
         let now = self.begin(now);
-        let Some(Conn { origin, .. }) = self.conns.get(conn.0) else { return self.ignore() };
+        let dialing = self.conns.get(conn.0).filter(|conn| matches!(conn.state, State::Dialing));
+        let Some(Conn { origin, .. }) = dialing else { return self.ignore() };
         let origin = *origin;
         let Some(probe) = self.groups.get_mut(origin.0).and_then(|group| group.probe.as_mut())
         else {
@@ -138,18 +139,12 @@ impl<K> Pool<K> {
         self.forget_patience(conn, open.patience);
         self.expect_patience(conn, patience);
         if let Some(group) = self.groups.get_mut(origin.0) {
-            group.expected = streams.max(1);
+            group.expected = if streams == 0 { group.expected } else { streams };
         }
         let idle = self.idle(origin, now);
         self.update(conn, |conn| {
-            if let State::Open(open) = &mut conn.state {
-                if let (Load::Idle(pending), 0) = (&mut open.load, open.streams) {
-                    // It is idle only from now on.
-                    *pending = idle;
-                }
-                open.streams = streams;
-                open.patience = patience;
-            }
+            conn.begin_idle(idle);
+            conn.allow(streams, patience);
         });
         self.finish(origin, now);
     }
@@ -157,7 +152,8 @@ impl<K> Pool<K> {
     /// The peer of an HTTP/2 connection takes no new streams (RFC 9113 s6.8).
     pub fn handle_goaway(&mut self, conn: ConnId, now: Instant) {
         let now = self.begin(now);
-        let Some(Conn { origin, .. }) = self.conns.get(conn.0) else { return self.ignore() };
+        let open = self.conns.get(conn.0).filter(|conn| conn.as_open().is_some());
+        let Some(Conn { origin, .. }) = open else { return self.ignore() };
         let origin = *origin;
         let failed = self.ended_unusable(conn);
         self.drain_conn(conn, CloseReason::GoAway);
@@ -189,8 +185,8 @@ impl<K> Pool<K> {
         let leases = self.conns.get(conn.0).map_or(0, Conn::leases);
         match leases {
             0 => self.remove_conn(conn),
-            leases => {
-                self.update(conn, |conn| conn.state = State::Closed { leases });
+            _ => {
+                self.update(conn, Conn::closed);
             }
         }
         if by_peer {

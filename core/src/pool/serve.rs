@@ -178,8 +178,9 @@ impl<K> Pool<K> {
         if self.conns.get(id.0).is_some_and(|conn| !conn.served) {
             // It has leases out, so that it is in none of the lists that `served` tells apart.
             self.update(id, |conn| conn.served = true);
+            // Once for each connection: old ones say nothing about how dials go.
+            self.forgive(origin);
         }
-        self.forgive(origin);
     }
 
     /// Forgets what went wrong: the origin serves.

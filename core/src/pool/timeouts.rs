@@ -2,7 +2,7 @@
 
 use super::Pool;
 use super::action::{Action, CheckoutError, CloseReason, DialError, WaitedFor};
-use super::conn::{Conn, Kind, Patience, State};
+use super::conn::{Conn, Kind, Patience};
 use super::deadlines::Timer;
 use super::dials::Fault;
 use crate::id::{ConnId, OriginId};
@@ -72,7 +72,7 @@ impl<K> Pool<K> {
                 self.count(origin, |counts| counts.timeouts += 1);
                 origin
             }
-            Timer::Idle(conn) => self.idle_timed_out(conn),
+            Timer::Idle(conn) => self.idle_timed_out(conn, deadline),
             Timer::Lifetime(conn) => {
                 let origin = self.origin_of(conn);
                 if self.conns.get(conn.0).is_some_and(|conn| !conn.served) {
@@ -107,13 +107,13 @@ impl<K> Pool<K> {
         self.finish(origin, now);
     }
 
-    fn idle_timed_out(&mut self, conn: ConnId) -> OriginId {
+    fn idle_timed_out(&mut self, conn: ConnId, deadline: Instant) -> OriginId {
         let origin = self.origin_of(conn);
         let is_hinted = self
             .conns
             .get(conn.0)
             .and_then(|conn| conn.facets().idle)
-            .is_some_and(|idle| idle.hinted);
+            .is_some_and(|idle| idle.hinted && idle.until == Some(deadline));
         let is_kept =
             self.group(origin).is_some_and(|group| group.tally.of(Kind::Idle) <= group.min_idle());
         if is_kept && !is_hinted {
@@ -128,12 +128,12 @@ impl<K> Pool<K> {
     /// none is not waited for.
     fn lose_patience(&mut self, conn: ConnId, now: Instant) -> OriginId {
         let origin = self.origin_of(conn);
-        let Some(open) = self.conns.get(conn.0).and_then(Conn::as_open) else { return origin };
+        let Some(open) = self.conns.get(conn.0).and_then(Conn::as_open).copied() else {
+            return origin;
+        };
         if open.streams > 0 {
             self.update(conn, |conn| {
-                if let State::Open(open) = &mut conn.state {
-                    open.patience = Patience::Told;
-                }
+                conn.allow(open.streams, Patience::Told);
             });
             return origin;
         }

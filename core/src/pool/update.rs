@@ -90,12 +90,16 @@ impl<K> Pool<K> {
         let State::Open(open) = &mut conn.state else { return };
         let Load::Idle(idle) = &mut open.load else { return };
         let since = idle.since;
-        let kept = Idle { list: 0, until: None, overdue: true, ..*idle };
+        // The server's hint still holds.
+        let until = if idle.hinted { idle.until } else { None };
+        let kept = Idle { list: 0, until, overdue: true, ..*idle };
         let before = core::mem::replace(idle, kept);
         if let Some(list) = self.deadlines.idle.get_mut(before.list) {
             list.remove(&mut self.conns, id.0, |conn| &mut conn.timeout);
         }
-        self.deadlines.unset(before.until, Timer::Idle(id));
+        if !before.hinted {
+            self.deadlines.unset(before.until, Timer::Idle(id));
+        }
         self.deadlines.push_idle(&mut self.conns, id, 0, since);
     }
 
@@ -140,7 +144,7 @@ impl<K> Pool<K> {
         let (origin, expires) = (conn.origin, conn.expires);
         self.deadlines.unset(expires, Timer::Lifetime(id));
         // Closed, it is in no list but its group's.
-        self.update(id, |conn| conn.state = State::Closed { leases: 0 });
+        self.update(id, Conn::closed);
         let facets = match self.conns.get(id.0) {
             Some(conn) => conn.facets(),
             None => return,

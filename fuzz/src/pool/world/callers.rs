@@ -102,8 +102,9 @@ impl World {
                     && conn.protocol != Protocol::Http2
                 {
                     let until = now + hint.saturating_sub(HINT_MARGIN);
+                    // A hint that outlasts the idle timeout ends nothing, but for the minimum.
+                    conn.hinted = conn.idle_until.is_none_or(|other| until <= other);
                     conn.idle_until = Some(conn.idle_until.map_or(until, |other| other.min(until)));
-                    conn.hinted = true;
                     if until == now {
                         self.drain(id, CloseReason::IdleTimeout);
                     }
@@ -153,7 +154,11 @@ impl World {
             let is_over = claim.deadline.is_some_and(|deadline| deadline <= self.model.now);
             let waiting = self.model.waiting(origin).len() as u32 + 1;
             let fails = u32::from(waiting > self.model.dialing(origin));
-            self.expected_failures = (!is_over && !self.model.draining).then_some(fails);
+            // It may find a stream that is free.
+            let mut free = self.model.of(origin).filter(|(_, conn)| conn.free() > 0);
+            let is_known = !is_over && !self.model.draining && free.next().is_none();
+            drop(free);
+            self.expected_failures = is_known.then_some(fails);
         }
         let checkout = self.pool.checkout_again(lease, self.model.now);
         self.log(format!("checkout_again({conn:?}) = {checkout:?}"));

@@ -108,7 +108,7 @@ impl World {
             };
             conn.streams = streams;
             let origin = self.model.origins.get_mut(&conn.origin).expect("known");
-            origin.expected = streams.max(1);
+            origin.expected = if streams == 0 { origin.expected } else { streams };
         }
         self.pool.handle_streams(id, streams, now);
     }
