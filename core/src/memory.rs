@@ -31,8 +31,6 @@ enum State {
 impl<T> Memory<T> {
     /// Room for `most` origins; idle ones are kept for `grace`.
     pub(crate) fn new(most: usize, grace: Duration) -> Self {
-        // What becomes known outlives the step in which it does.
-        let grace = grace.max(Duration::from_millis(1));
         Self { slots: Slab::default(), idle: List::default(), most, grace }
     }
 

@@ -36,7 +36,7 @@ use self::waiters::Waiter;
 use crate::id::{OriginId, Slab, WaiterId};
 use crate::memory::Memory;
 use crate::random::Random;
-use crate::time::{Clock, Instant};
+use crate::time::{Clock, Duration, Instant};
 
 mod action;
 pub mod config;
@@ -83,7 +83,8 @@ impl<K> Pool<K> {
         let most = usize::try_from(config.max_origins).unwrap_or(usize::MAX);
         Self {
             random: Random::new(config.seed),
-            groups: Memory::new(most, config.origin_ttl),
+            // What becomes known outlives the step in which it does.
+            groups: Memory::new(most, config.origin_ttl.max(Duration::from_millis(1))),
             clock: Clock::default(),
             conns: Slab::default(),
             waiters: Slab::default(),
