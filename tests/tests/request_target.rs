@@ -534,3 +534,34 @@ fn a_method_in_another_case_is_another_method() {
         [Ok(("/a", "h")), Ok(("http://h/a", "h")), Ok(("http://h/a", "-"))],
     )]);
 }
+
+/// RFC 9110 s4.2.1: a proxy takes an absent port for 80, whatever this client is told to.
+#[test]
+fn a_proxy_is_told_a_default_port_that_it_does_not_know() {
+    let keys = mac_core::UrlKeyConfig {
+        default_http_port: std::num::NonZeroU16::new(8080).expect("not zero"),
+        ..mac_core::UrlKeyConfig::default()
+    };
+    let config = mac_core::SelectorConfig { keys, ..mac_core::SelectorConfig::default() };
+    for (url, sent) in [
+        ("http://h/a", "http://h:8080/a"),
+        ("http://h:8080/a", "http://h:8080/a"),
+        ("http://[::1]/a", "http://[::1]:8080/a"),
+        ("http://h:80/a", "http://h:80/a"),
+    ] {
+        let mut selector = mac_core::Selector::new(config);
+        let (mut parts, ()) = http::Request::get(url).body(()).expect("valid").into_parts();
+        let now = std::time::Instant::now();
+        let selection = selector.select(&parts, |_| (), now).expect("valid");
+        selection.target.apply(&mut parts, mac_core::Protocol::Http1Proxy).expect("it goes");
+        assert_eq!(parts.uri.to_string(), sent);
+    }
+}
+
+#[test]
+fn a_url_without_a_host_becomes_no_uri() {
+    for url in ["mailto:u:secret@x", "data:secret", "blob:http://h/"] {
+        let url = url::Url::parse(url).expect("valid");
+        assert!(mac_core::uri_from_url(&url).is_err(), "{url}");
+    }
+}

@@ -81,11 +81,13 @@ impl Lease {
 /// What may become of a connection when a lease is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
-    /// The exchange ended properly, or was reset on HTTP/2, or never began.
+    /// The exchange ended properly, or was reset on HTTP/2.
     Keep {
         /// The server's `Keep-Alive: timeout`: for how long the connection may be used once idle.
         hint: Option<Duration>,
     },
+    /// The exchange never began, and nothing was written: the connection is as it was before.
+    Unused,
     /// The connection must not be used again: new streams are not begun on it.
     Close,
     /// The connection turned out dead before anything was written.

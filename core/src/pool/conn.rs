@@ -27,6 +27,8 @@ pub(crate) struct Conn {
     pub(crate) accounted: bool,
     /// Exchanges granted.
     pub(crate) grants: u32,
+    /// Until when its server keeps it while it is idle, as far as the server has told.
+    pub(crate) hint: Option<Instant>,
     /// The end of its lifetime.
     pub(crate) expires: Option<Instant>,
     /// Its place among the connections of its origin.
@@ -151,6 +153,7 @@ impl Conn {
             served: false,
             accounted: false,
             grants: 0,
+            hint: None,
             expires: None,
             member,
             idle,

@@ -109,7 +109,13 @@ impl<K> Pool<K> {
         let idle = self.idle(lease.origin, now);
         let failed = match reuse {
             Reuse::Keep { hint } => {
-                self.keep(lease, idle, hint, yields, now);
+                self.mark_served(id, lease.origin);
+                self.remember_hint(lease, hint, now);
+                self.keep(lease, idle, yields, now);
+                false
+            }
+            Reuse::Unused => {
+                self.keep(lease, idle, yields, now);
                 false
             }
             Reuse::Close => {
@@ -136,28 +142,27 @@ impl<K> Pool<K> {
         failed
     }
 
-    fn keep(
-        &mut self,
-        lease: &Lease,
-        mut idle: Idle,
-        hint: Option<Duration>,
-        yields: bool,
-        now: Instant,
-    ) {
+    /// Remembers until when the server keeps a connection that has served.
+    fn remember_hint(&mut self, lease: &Lease, hint: Option<Duration>, now: Instant) {
+        let Some(conn) = self.conns.get_mut(lease.conn.0) else { return };
+        conn.hint = match (lease.protocol, hint) {
+            (Protocol::Http1 | Protocol::Http1Proxy, Some(hint)) => {
+                now.checked_add(hint.saturating_sub(HINT_MARGIN))
+            }
+            (Protocol::Http1 | Protocol::Http1Proxy, None) | (Protocol::Http2, _) => None,
+        };
+    }
+
+    fn keep(&mut self, lease: &Lease, mut idle: Idle, yields: bool, now: Instant) {
         let id = lease.conn;
-        self.mark_served(id, lease.origin);
-        if let Some(hint) = hint
-            && lease.protocol != Protocol::Http2
-        {
-            let Some(rest) = hint.checked_sub(HINT_MARGIN).filter(|rest| !rest.is_zero()) else {
+        if let Some(until) = self.conns.get(id.0).and_then(|conn| conn.hint) {
+            if until <= now {
                 self.drain_conn(id, CloseReason::IdleTimeout);
                 self.update(id, |conn| conn.release(idle));
                 return;
-            };
-            if let Some(until) = now.checked_add(rest) {
-                idle.until = Some(idle.until.map_or(until, |other| other.min(until)));
-                idle.hinted = true;
             }
+            idle.until = Some(idle.until.map_or(until, |other| other.min(until)));
+            idle.hinted = true;
         }
         if yields {
             let least = match lease.protocol {

@@ -56,6 +56,8 @@ pub struct Conn {
     /// The server's hint and the idle timeout, whichever ends first.
     pub idle_until: Option<Instant>,
     pub hinted: bool,
+    /// The server's hint, which outlasts a lease that was not used.
+    pub hint: Option<Instant>,
     /// Orders what became idle at the same time.
     pub idle_order: u64,
 }
@@ -195,6 +197,7 @@ impl Model {
             idle_since: self.now,
             idle_until: None,
             hinted: false,
+            hint: None,
             idle_order: 0,
         };
         self.conns.insert(conn, dialing);

@@ -121,6 +121,7 @@ pub(crate) fn protocol(words: &[&str]) -> Result<(Protocol, Option<u32>), String
 pub(crate) fn reuse(words: &[&str]) -> Result<Reuse, String> {
     match *words {
         ["keep"] => Ok(Reuse::Keep { hint: None }),
+        ["unused"] => Ok(Reuse::Unused),
         ["keep", hint] => match pair(hint)? {
             ("hint", hint) => Ok(Reuse::Keep { hint: Some(time(hint)?) }),
             _ => Err(format!("no option of a lease: {hint}")),

@@ -71,6 +71,7 @@ impl World {
         let reuse = match input.below(8) {
             0 => Reuse::Close,
             1 => Reuse::Unusable,
+            3 => Reuse::Unused,
             2 => Reuse::Keep { hint: Some(input.pick(&[0, 1, 2, 3, 100]) * SECOND) },
             _ => Reuse::Keep { hint: None },
         };
@@ -92,20 +93,21 @@ impl World {
         let Some(conn) = self.model.conns.get_mut(&id) else { return };
         let timeout = self.model.origins[&conn.origin].config.idle_timeout;
         match reuse {
-            Reuse::Keep { hint } => {
-                conn.served = true;
+            Reuse::Keep { .. } | Reuse::Unused => {
+                if let Reuse::Keep { hint } = reuse {
+                    conn.served = true;
+                    let hint = hint.filter(|_| conn.protocol != Protocol::Http2);
+                    conn.hint = hint.map(|hint| now + hint.saturating_sub(HINT_MARGIN));
+                }
                 conn.idle_since = now;
                 conn.idle_order = order;
                 conn.idle_until = timeout.map(|timeout| now + timeout);
                 conn.hinted = false;
-                if let Some(hint) = hint
-                    && conn.protocol != Protocol::Http2
-                {
-                    let until = now + hint.saturating_sub(HINT_MARGIN);
+                if let Some(until) = conn.hint {
                     // A hint that outlasts the idle timeout ends nothing, but for the minimum.
                     conn.hinted = conn.idle_until.is_none_or(|other| until <= other);
                     conn.idle_until = Some(conn.idle_until.map_or(until, |other| other.min(until)));
-                    if until == now {
+                    if until <= now {
                         self.drain(id, CloseReason::IdleTimeout);
                     }
                 }
