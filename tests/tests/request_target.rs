@@ -542,18 +542,18 @@ fn a_proxy_is_told_a_default_port_that_it_does_not_know() {
         default_http_port: std::num::NonZeroU16::new(8080).expect("not zero"),
         ..mac_core::UrlKeyConfig::default()
     };
-    let config = mac_core::SelectorConfig { keys, ..mac_core::SelectorConfig::default() };
+    let config = SelectorConfig { keys, ..SelectorConfig::default() };
     for (url, sent) in [
         ("http://h/a", "http://h:8080/a"),
         ("http://h:8080/a", "http://h:8080/a"),
         ("http://[::1]/a", "http://[::1]:8080/a"),
         ("http://h:80/a", "http://h:80/a"),
     ] {
-        let mut selector = mac_core::Selector::new(config);
-        let (mut parts, ()) = http::Request::get(url).body(()).expect("valid").into_parts();
-        let now = std::time::Instant::now();
+        let mut selector = Selector::new(config);
+        let (mut parts, ()) = Request::get(url).body(()).expect("valid").into_parts();
+        let now = Instant::now();
         let selection = selector.select(&parts, |_| (), now).expect("valid");
-        selection.target.apply(&mut parts, mac_core::Protocol::Http1Proxy).expect("it goes");
+        selection.target.apply(&mut parts, Protocol::Http1Proxy).expect("it goes");
         assert_eq!(parts.uri.to_string(), sent);
     }
 }
@@ -561,7 +561,7 @@ fn a_proxy_is_told_a_default_port_that_it_does_not_know() {
 #[test]
 fn a_url_without_a_host_becomes_no_uri() {
     for url in ["mailto:u:secret@x", "data:secret", "blob:http://h/"] {
-        let url = url::Url::parse(url).expect("valid");
-        assert!(mac_core::uri_from_url(&url).is_err(), "{url}");
+        let url = Url::parse(url).expect("valid");
+        assert!(uri_from_url(&url).is_err(), "{url}");
     }
 }
