@@ -132,9 +132,26 @@ fn an_idle_connection_takes_at_most_200_bytes() {
 }
 
 #[test]
-fn an_idle_origin_takes_at_most_700_bytes_with_its_short_key() {
+fn an_idle_origin_takes_at_most_400_bytes_of_the_pool() {
     let now = Instant::now();
     // As many as fill the tables, which double: their spare room is no origin's.
+    let count = 16_384_u32;
+    let mut pool = pool();
+    let config = Arc::new(config());
+    let info = measure(|| {
+        for n in 0..count {
+            pool.insert_origin(n, Arc::clone(&config), now).expect("room");
+        }
+    });
+    let bytes = info.bytes_current / i64::from(count);
+    println!("{bytes} bytes of the pool for an idle origin");
+    assert!(bytes <= 400, "{bytes} bytes");
+}
+
+#[test]
+fn an_idle_origin_takes_at_most_700_bytes_with_its_key_and_host_field() {
+    let now = Instant::now();
+    // As many as fill the selector's table.
     let count = 14_336_u32;
     let pool = PoolConfig { max_origins: u32::MAX, ..PoolConfig::default() };
     let mut client = ClientState::new(UrlKeyConfig::default(), pool);
