@@ -10,12 +10,13 @@
     reason = "a bench is no part of the core: it reads clocks, and shows what it found"
 )]
 
+mod callgrind;
 mod origins;
 
+use std::env;
 use std::hint::black_box;
-use std::process::Command;
-use std::{env, fs};
 
+use callgrind::count;
 use origins::{Alternative, Floor, HOSTS, KNOWN, Known, Request};
 
 const ROUNDS: usize = 2_000;
@@ -36,28 +37,11 @@ fn measure() {
     println!("{:20} {:>12}  host", "operation", "instructions");
     for host in HOSTS {
         for operation in OPERATIONS {
-            let once = count(operation, host, ROUNDS);
-            let twice = count(operation, host, 2 * ROUNDS);
+            let once = count(&[operation, host, &ROUNDS.to_string()]);
+            let twice = count(&[operation, host, &(2 * ROUNDS).to_string()]);
             println!("{operation:20} {:12}  {host}", (twice - once) / ROUNDS);
         }
     }
-}
-
-/// Instructions of the whole process.
-fn count(operation: &str, host: &str, rounds: usize) -> usize {
-    let out = env::temp_dir().join(format!("callgrind.{}", std::process::id()));
-    let result = Command::new("valgrind")
-        .arg("--tool=callgrind")
-        .arg(format!("--callgrind-out-file={}", out.display()))
-        .arg(env::current_exe().expect("this program"))
-        .args([operation, host, &rounds.to_string()])
-        .output()
-        .expect("valgrind is installed");
-    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
-    let profile = fs::read_to_string(&out).expect("callgrind wrote its profile");
-    fs::remove_file(&out).expect("it is ours");
-    let totals = profile.lines().find_map(|line| line.strip_prefix("totals: "));
-    totals.expect("a total").trim().parse().expect("a number")
 }
 
 fn run(operation: &str, host: &str, rounds: usize) {
