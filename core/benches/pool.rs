@@ -15,7 +15,7 @@ mod pools;
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher};
 
-use pools::{Callers, MANY, STREAMS_BESIDE};
+use pools::{Callers, Idle, MANY, STREAMS_BESIDE};
 
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();
@@ -57,6 +57,21 @@ fn exchange_beside_streams(bencher: Bencher<'_, '_>, many: usize) {
 #[divan::bench(args = MANY)]
 fn handover_to_the_first_of_many_callers(bencher: Bencher<'_, '_>, many: usize) {
     bencher.bench_local(pools::handover(many));
+}
+
+#[divan::bench(args = MANY)]
+fn pass_on_beside_starving_origins(bencher: Bencher<'_, '_>, many: usize) {
+    bencher.bench_local(pools::pass_on(many));
+}
+
+#[divan::bench(args = MANY, sample_count = 10)]
+fn time_out_of_all_idle_connections(bencher: Bencher<'_, '_>, many: usize) {
+    bencher.counter(ItemsCount::new(many)).with_inputs(|| Idle::new(many)).bench_local_values(
+        |mut idle| {
+            idle.time_out();
+            idle
+        },
+    );
 }
 
 #[divan::bench(args = MANY, sample_count = 10)]

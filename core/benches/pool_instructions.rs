@@ -16,11 +16,11 @@ mod pools;
 use std::env;
 
 use callgrind::count;
-use pools::{Callers, MANY, STREAMS_BESIDE};
+use pools::{Callers, Idle, MANY, STREAMS_BESIDE};
 
 const ROUNDS: usize = 2_000;
 /// The first is the floor of all.
-const OPERATIONS: [(&str, &[usize]); 10] = [
+const OPERATIONS: [(&str, &[usize]); 12] = [
     ("floor_by_number", &MANY),
     ("floor_by_authority", &MANY),
     ("beside_idle_connections", &MANY),
@@ -30,6 +30,8 @@ const OPERATIONS: [(&str, &[usize]); 10] = [
     ("at_origins_in_no_order", &MANY),
     ("beside_streams", &STREAMS_BESIDE),
     ("handover", &MANY),
+    ("pass_on", &MANY),
+    ("time_out", &MANY),
     ("cancel", &MANY),
 ];
 
@@ -45,7 +47,7 @@ fn main() {
 }
 
 fn measure() {
-    println!("{:32} {:>8} {:>12} {:>9}", "operation", "beside", "instructions", "of floor");
+    println!("{:32} {:>8} {:>12} {:>9}", "operation", "size", "instructions", "of floor");
     let mut floor = None;
     for (operation, sizes) in OPERATIONS {
         for &many in sizes {
@@ -61,7 +63,7 @@ fn measure() {
 fn instructions(operation: &str, many: usize) -> usize {
     let (fewer, more) = match operation {
         // All of them, and what is left behind.
-        "cancel" => (0, many),
+        "cancel" | "time_out" => (0, many),
         _ => (ROUNDS, 2 * ROUNDS),
     };
     let run = |rounds: usize| count(&[operation, &many.to_string(), &rounds.to_string()]);
@@ -81,6 +83,13 @@ fn run(operation: &str, many: usize, rounds: usize) {
         "at_origins_in_no_order" => repeat(rounds, pools::at_origins_in_no_order(many)),
         "beside_streams" => repeat(rounds, pools::beside_streams(many)),
         "handover" => repeat(rounds, pools::handover(many)),
+        "pass_on" => repeat(rounds, pools::pass_on(many)),
+        "time_out" => {
+            let mut idle = Idle::new(many);
+            if rounds > 0 {
+                idle.time_out();
+            }
+        }
         "cancel" => Callers::new(many).cancel(rounds),
         other => unreachable!("{other}: cargo passes --bench alone"),
     }

@@ -89,6 +89,61 @@ pub(crate) fn handover(many: usize) -> impl FnMut() {
     }
 }
 
+/// A checkin under the total limit of one connection, with one caller at each of this many other origins:
+/// the connection is closed, the origin of the oldest caller is dialed, and the one that had it asks again.
+pub(crate) fn pass_on(many: usize) -> impl FnMut() {
+    let mut world = World::with(Some(1));
+    let config = Arc::clone(&world.config);
+    let origins: Vec<OriginId> = (0..=many).map(|_| world.origin(&config)).collect();
+    for origin in origins {
+        world.queue(origin, 1);
+    }
+    let mut lease = world.dial(Protocol::Http1).pop();
+    move || {
+        let before = lease.take().expect("one");
+        let origin = before.origin();
+        world.pool.checkin(before, KEEP, world.now);
+        let Some(Action::Close { conn, .. }) = world.pool.poll_action() else {
+            unreachable!("it makes room")
+        };
+        world.pool.handle_closed(conn, world.now);
+        let Some(Action::Dial { conn, .. }) = world.pool.poll_action() else {
+            unreachable!("there is room")
+        };
+        world.pool.handle_dialed(conn, Protocol::Http1, None, world.now);
+        let Some(Action::Grant { lease: next, .. }) = world.pool.poll_action() else {
+            unreachable!("passed on")
+        };
+        lease = Some(next);
+        let checkout = world.pool.checkout(origin, false, world.now);
+        assert!(matches!(black_box(checkout), Ok(Checkout::Waiting(_))));
+    }
+}
+
+/// So many idle connections, whose time is over all at once.
+pub(crate) struct Idle(World);
+
+impl Idle {
+    pub(crate) fn new(many: usize) -> Self {
+        let mut world = World::new();
+        world.warm(many, Protocol::Http1);
+        Self(world)
+    }
+
+    /// They time out and are closed.
+    pub(crate) fn time_out(&mut self) {
+        let Self(World { pool, now, .. }) = self;
+        *now += Duration::from_secs(100);
+        pool.handle_timeout(*now);
+        while let Some(action) = pool.poll_action() {
+            if let Action::Close { conn, .. } = action {
+                pool.handle_closed(conn, *now);
+            }
+        }
+        assert_eq!(pool.stats().all.idle, 0);
+    }
+}
+
 /// So many callers, who give up one after another in random order.
 pub(crate) struct Callers {
     world: World,
@@ -153,8 +208,16 @@ struct Busy {
 
 impl World {
     fn new() -> Self {
-        let config =
-            PoolConfig { max_idle: u32::MAX, max_origins: u32::MAX, ..PoolConfig::default() };
+        Self::with(None)
+    }
+
+    fn with(max_connections: Option<u32>) -> Self {
+        let config = PoolConfig {
+            max_connections,
+            max_idle: u32::MAX,
+            max_origins: u32::MAX,
+            ..PoolConfig::default()
+        };
         let origin = OriginConfig {
             max_connections: u32::MAX,
             max_idle: u32::MAX,
