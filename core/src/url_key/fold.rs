@@ -3,6 +3,8 @@
 //! A name is read as little-endian words, the last one padded with zeros, so that no octet is looked
 //! at alone. Upper and lower case take the same instructions.
 
+use crate::random::Random;
+
 /// A word whose octets are all `byte`.
 const fn repeat(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
@@ -96,12 +98,9 @@ impl HashSeed {
     /// Derives the secret from `seed`. Take it from a random source unless runs have to be replayed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
         // An odd factor keeps all bits of what it multiplies.
-        Self {
-            state: split_mix(seed, 1),
-            factor: split_mix(seed, 2) | 1,
-            last: split_mix(seed, 3) | 1,
-        }
+        Self { state: random.roll(), factor: random.roll() | 1, last: random.roll() | 1 }
     }
 
     #[inline]
@@ -131,12 +130,4 @@ impl core::fmt::Debug for HashSeed {
 pub(super) fn multiply_fold(a: u64, b: u64) -> u64 {
     let (low, high) = a.carrying_mul(b, 0);
     low ^ high
-}
-
-/// The `n`th output of SplitMix64 that starts at `seed`.
-const fn split_mix(seed: u64, n: u64) -> u64 {
-    let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
