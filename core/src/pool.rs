@@ -154,17 +154,13 @@ impl<K> Pool<K> {
         now: Instant,
     ) -> Result<Checkout, CheckoutError> {
         let now = self.begin(now);
-        let is_draining = self.draining.is_some();
-        let Some(group) = self.groups.get_mut(origin.0) else {
-            return Err(CheckoutError::UnknownOrigin);
-        };
-        if is_draining {
-            group.counts.refusals += 1;
-            self.stats.all.counts.refusals += 1;
+        let Some(group) = self.group(origin) else { return Err(CheckoutError::UnknownOrigin) };
+        let timeout = group.config.checkout_timeout;
+        if self.draining.is_some() {
+            self.count(origin, |counts| counts.refusals += 1);
             return Err(CheckoutError::Draining);
         }
         self.tickets += 1;
-        let timeout = group.config.checkout_timeout;
         let deadline = timeout.and_then(|timeout| now.checked_add(timeout));
         let claim = Claim { ticket: self.tickets, deadline, since: now, fresh };
         if let Some(lease) = self.lease_at_once(origin, claim, now) {
